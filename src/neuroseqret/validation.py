@@ -1,0 +1,258 @@
+"""What is wrong with a batch of sequences, said so that its owner can mend it; and repairs asked for by name.
+
+Flaws: NaN or infinite times, decreasing times, negative marks, marks beyond the names, empty sequences,
+duplicate ids, observation windows that do not cover their events. Equal times are legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from os import PathLike
+
+import numpy as np
+import pyarrow as pa
+
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.sequences import EventSequences, IntArray
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """One kind of flaw: where it is first met and how often it occurs."""
+
+    kind: str
+    problem: str
+    remedy: str
+    sequence: str
+    position: int | None
+    count: int
+
+    def error(self, file: str | PathLike[str] | None = None) -> DataError:
+        return DataError(
+            self.problem, file=file, sequence=self.sequence, position=self.position, remedy=self.remedy
+        )
+
+
+def validate(sequences: EventSequences, file: str | PathLike[str] | None = None) -> EventSequences:
+    """The same sequences if they have no flaw, else a `DataError` for the first flaw found."""
+    for flaw in find_flaws(sequences):
+        raise flaw.error(file)
+    return sequences
+
+
+def find_flaws(sequences: EventSequences) -> Iterator[Flaw]:
+    """Every kind of flaw that the batch has, each once with its first place and its count."""
+    yield from _event_flaws(sequences)
+    yield from _row_flaws(sequences)
+
+
+def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
+    times, marks = sequences.times, sequences.marks
+
+    def flaw(kind: str, events: IntArray, problem: Callable[[int], str], remedy: str) -> Iterator[Flaw]:
+        if len(events):
+            event = int(events[0])
+            row = int(np.searchsorted(sequences.offsets, event, side="right")) - 1
+            position = event - int(sequences.offsets[row])
+            yield Flaw(kind, problem(event), remedy, sequences.ids[row].as_py(), position, len(events))
+
+    yield from flaw(
+        "time not finite",
+        np.flatnonzero(~np.isfinite(times)),
+        lambda e: f"time is {times[e]}",
+        "drop the event or repair with 'drop'",
+    )
+    with np.errstate(invalid="ignore"):
+        falls = np.diff(times) < 0
+    falls[sequences.offsets[1:-1][(sequences.offsets[1:-1] > 0) & (sequences.offsets[1:-1] < len(times))] - 1] = False
+    yield from flaw(
+        "time decreases",
+        np.flatnonzero(falls) + 1,
+        lambda e: f"time {times[e]:.17g} is before the previous event's {times[e - 1]:.17g}",
+        "sort the events by time or repair with 'sort'",
+    )
+    yield from flaw(
+        "negative mark",
+        np.flatnonzero(marks < 0),
+        lambda e: f"mark is {marks[e]}",
+        "number marks from 0 or repair with 'drop'",
+    )
+    if sequences.mark_names is not None:
+        known = len(sequences.mark_names)
+        yield from flaw(
+            "mark out of range",
+            np.flatnonzero(marks >= known),
+            lambda e: f"mark {marks[e]} has no name, there are {known} (0 to {known - 1})",
+            "name every mark or repair with 'drop'",
+        )
+
+
+def _row_flaws(sequences: EventSequences) -> Iterator[Flaw]:
+    ids = sequences.ids
+
+    def flaw(
+        kind: str, rows: IntArray, problem: Callable[[int], str], remedy: str, where: int | None = None
+    ) -> Iterator[Flaw]:
+        if len(rows):
+            row = int(rows[0])
+            position = None if where is None else where % max(int(sequences.lengths[row]), 1)
+            yield Flaw(kind, problem(row), remedy, ids[row].as_py() or f"in row {row}", position, len(rows))
+
+    yield from flaw(
+        "missing id",
+        np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False)),
+        lambda r: "id is null",
+        "give every sequence an id or repair with 'drop'",
+    )
+    yield from flaw(
+        "empty sequence",
+        np.flatnonzero(sequences.lengths == 0),
+        lambda r: "no events",
+        "drop the sequence or repair with 'drop'",
+    )
+    yield from flaw(
+        "duplicate id",
+        np.flatnonzero(~_first_occurrences(ids)),
+        lambda r: f"id {ids[r].as_py()!r} occurs more than once",
+        "make ids unique or repair with 'deduplicate'",
+    )
+    first, last = _first_and_last_times(sequences)
+    filled = sequences.lengths > 0
+    if (starts := sequences.starts) is not None:
+        yield from flaw(
+            "window starts late",
+            np.flatnonzero(filled & (~np.isfinite(starts) | (starts > first))),
+            lambda r: f"the window starts at {starts[r]:.17g}, its first event is at {first[r]:.17g}",
+            "widen the window or repair with 'clip'",
+            where=0,
+        )
+    if (ends := sequences.ends) is not None:
+        yield from flaw(
+            "window ends early",
+            np.flatnonzero(filled & (~np.isfinite(ends) | (ends < last))),
+            lambda r: f"the window ends at {ends[r]:.17g}, its last event is at {last[r]:.17g}",
+            "widen the window or repair with 'clip'",
+            where=-1,
+        )
+
+
+def _first_occurrences(ids: pa.Array) -> np.ndarray:
+    codes = ids.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    first = np.zeros(len(ids), bool)
+    first[np.unique(codes, return_index=True)[1]] = True
+    return first | (codes < 0)
+
+
+def _first_and_last_times(sequences: EventSequences) -> tuple[np.ndarray, np.ndarray]:
+    """First and last time of each sequence, NaN for an empty one."""
+    times = sequences.times if len(sequences.times) else np.array([np.nan])
+    filled = sequences.lengths > 0
+    begin, stop = sequences.offsets[:-1], sequences.offsets[1:]
+    first = np.where(filled, times[np.minimum(begin, len(times) - 1)], np.nan)
+    return first, np.where(filled, times[np.maximum(stop - 1, 0)], np.nan)
+
+
+# -------------------------------------------------------------------- repair
+
+REPAIRS = ("sort", "drop", "clip", "deduplicate")
+
+
+@dataclass
+class RepairReport:
+    """What a repair changed: how many events or sequences, by what was done to them."""
+
+    changes: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        done = [f"{count:,} {what}" for what, count in self.changes.items() if count]
+        return ", ".join(done) or "nothing to repair"
+
+
+def repair(
+    sequences: EventSequences, actions: Collection[str] = REPAIRS
+) -> tuple[EventSequences, RepairReport]:
+    """Mend what the caller names, and report it.
+
+    - `drop`: events with a non-finite time or a mark out of range; then sequences without events or id;
+    - `sort`: events of a sequence by time (stable, so equal times keep their order);
+    - `clip`: the observation window is widened to cover its events;
+    - `deduplicate`: of several sequences with one id the first stays; of several equal events (same time and
+      mark) in a sequence the first stays.
+    """
+    if unknown := set(actions) - set(REPAIRS):
+        raise UserError(f"no repair is called {sorted(unknown)[0]!r}; there are {', '.join(REPAIRS)}")
+    report = RepairReport()
+    if "drop" in actions:
+        sequences = _drop(sequences, report)
+    if "sort" in actions:
+        sequences = _sort(sequences, report)
+    if "deduplicate" in actions:
+        sequences = _deduplicate(sequences, report)
+    if "clip" in actions:
+        sequences = _clip(sequences, report)
+    return sequences, report
+
+
+def _rows_of_events(sequences: EventSequences) -> IntArray:
+    return np.repeat(np.arange(len(sequences)), sequences.lengths)
+
+
+def _keep_events(sequences: EventSequences, order: IntArray) -> EventSequences:
+    """The batch with the events of `order` only, in that order; `order` may not mix sequences."""
+    lengths = np.bincount(_rows_of_events(sequences)[order], minlength=len(sequences))
+    cuts = pa.array(np.concatenate([[0], np.cumsum(lengths)]))
+    table = sequences.table
+    for name, values in (("times", sequences.times), ("marks", sequences.marks)):
+        column = pa.LargeListArray.from_arrays(cuts, pa.array(values[order]))
+        table = table.set_column(table.column_names.index(name), name, column)
+    return EventSequences(table, sequences.mark_names, sequences.time_unit)
+
+
+def _drop(sequences: EventSequences, report: RepairReport) -> EventSequences:
+    known = len(sequences.mark_names) if sequences.mark_names is not None else np.iinfo(np.int32).max
+    good = np.isfinite(sequences.times) & (sequences.marks >= 0) & (sequences.marks < known)
+    report.changes["events dropped"] = int((~good).sum())
+    if not good.all():
+        sequences = _keep_events(sequences, np.flatnonzero(good))
+    usable = (sequences.lengths > 0) & ~sequences.ids.is_null().to_numpy(zero_copy_only=False)
+    report.changes["sequences dropped"] = int((~usable).sum())
+    return sequences if usable.all() else sequences[usable]
+
+
+def _sort(sequences: EventSequences, report: RepairReport) -> EventSequences:
+    rows = _rows_of_events(sequences)
+    order = np.lexsort((sequences.times, rows))
+    moved = np.unique(rows[order != np.arange(len(order))])
+    report.changes["sequences sorted"] = len(moved)
+    return _keep_events(sequences, order) if len(moved) else sequences
+
+
+def _deduplicate(sequences: EventSequences, report: RepairReport) -> EventSequences:
+    first = _first_occurrences(sequences.ids)
+    report.changes["sequences with a repeated id dropped"] = int((~first).sum())
+    if not first.all():
+        sequences = sequences[first]
+    rows = _rows_of_events(sequences)
+    order = np.lexsort((np.arange(len(rows)), sequences.marks, sequences.times, rows))
+    r, t, x = rows[order], sequences.times[order], sequences.marks[order]
+    again = np.zeros(len(rows), bool)
+    again[order[1:]] = (np.diff(r) == 0) & (np.diff(t) == 0) & (np.diff(x) == 0)
+    report.changes["repeated events dropped"] = int(again.sum())
+    return _keep_events(sequences, np.flatnonzero(~again)) if again.any() else sequences
+
+
+def _clip(sequences: EventSequences, report: RepairReport) -> EventSequences:
+    first, last = _first_and_last_times(sequences)
+    filled = sequences.lengths > 0
+    for name, bound, edge, late in (
+        ("start", sequences.starts, first, lambda a, b: a > b),
+        ("end", sequences.ends, last, lambda a, b: a < b),
+    ):
+        if bound is None:
+            continue
+        wrong = filled & (~np.isfinite(bound) | late(bound, edge))
+        report.changes[f"window {name}s moved"] = int(wrong.sum())
+        if wrong.any():
+            sequences = sequences.with_column(name, np.where(wrong, edge, bound))
+    return sequences
