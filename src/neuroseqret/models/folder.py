@@ -1,0 +1,113 @@
+"""The model folder: `config.json` and `model.safetensors`, written complete or not at all, checked when read.
+
+`config.json` tells what the numbers mean: the format's and the library's version, which model it is, preset and
+settings, mark names, time unit, seed, fingerprint of the training data, validation metrics. It also holds a hash
+of the tensor file, so that a truncated or exchanged file is found before it is used. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+import neuroseqret
+from neuroseqret.errors import UserError
+
+FORMAT_VERSION = 1
+CONFIG, TENSORS = "config.json", "model.safetensors"
+
+
+def write_model(
+    folder: str | PathLike[str],
+    name: str,
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    extras: Mapping[str, bytes] | None = None,
+) -> Path:
+    """Write a model folder in one step; `extras` are further files (training log, curve) by name.
+
+    A folder that exists is replaced only if it is a model folder (or empty), never anything else.
+    """
+    target = Path(folder)
+    if target.exists() and not (target.is_dir() and (not any(target.iterdir()) or (target / CONFIG).exists())):
+        raise UserError(f"{target}: exists and is not a model folder; choose another name")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        # safetensors wants contiguous tensors that share no memory.
+        save_file({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, temporary / TENSORS)
+        head = {
+            "format": "neuroseqret-model",
+            "format_version": FORMAT_VERSION,
+            "library_version": neuroseqret.__version__,
+            "model": name,
+            "tensors_blake2b": _hash(temporary / TENSORS),
+        }
+        (temporary / CONFIG).write_text(json.dumps({**head, **config}, indent=1, ensure_ascii=False) + "\n")
+        for file, content in (extras or {}).items():
+            (temporary / file).write_bytes(content)
+        os.chmod(temporary, 0o755)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+            os.replace(target, old / "folder")
+            os.replace(temporary, target)
+            shutil.rmtree(old)
+        else:
+            os.replace(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return target
+
+
+def read_config(folder: str | PathLike[str]) -> dict[str, Any]:
+    """The configuration of a model folder, after checking that it is one and that its version is known."""
+    path = Path(folder) / CONFIG
+    if not path.is_file():
+        raise UserError(f"{folder}: not a model folder ({CONFIG} is missing); make one with 'neuroseqret fit'")
+    try:
+        config = json.loads(path.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: damaged ({error}); fit the model again") from error
+    if not isinstance(config, dict) or config.get("format") != "neuroseqret-model":
+        raise UserError(f"{path}: not written by neuroseqret; make a model with 'neuroseqret fit'")
+    if config.get("format_version") != FORMAT_VERSION:
+        raise UserError(
+            f"{path}: format version {config.get('format_version')}, this library reads {FORMAT_VERSION}; "
+            "install the library version that wrote it or fit the model again"
+        )
+    return config
+
+
+def read_model(folder: str | PathLike[str], name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Configuration and tensors of a model folder of the given kind; one clear `UserError` if anything is off."""
+    config = read_config(folder)
+    if config.get("model") != name:
+        raise UserError(f"{folder}: holds a {config.get('model')!r} model, not {name!r}")
+    path = Path(folder) / TENSORS
+    if not path.is_file():
+        raise UserError(f"{folder}: {TENSORS} is missing; fit the model again")
+    if _hash(path) != config.get("tensors_blake2b"):
+        raise UserError(f"{path}: not the file that was saved (truncated or changed); fit the model again")
+    try:
+        return config, load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: damaged ({error}); fit the model again") from error
+
+
+def _hash(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

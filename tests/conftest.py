@@ -1,0 +1,33 @@
+"""Shared fixtures: where the real benchmark data lies, if it is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SETS = ("amazon", "audio", "celebrity", "electricity", "health", "soccer", "sports", "twitter")
+
+
+def _data_folder() -> Path:
+    return Path(os.environ.get("NEUROSEQRET_DATA") or REPOSITORY.parent / "shared" / "data")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the eight benchmark sets; the test is skipped where there is none."""
+    folder = _data_folder()
+    if not (folder / "health" / "corpus.parquet").exists():
+        pytest.skip("benchmark data not present; set NEUROSEQRET_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_raw() -> Path:
+    """The folder with samples of raw files; the test is skipped where there is none."""
+    folder = _data_folder().parent / "raw"
+    if not folder.exists():
+        pytest.skip("raw samples not present beside the benchmark data")
+    return folder
