@@ -1,0 +1,35 @@
+"""What the command line prints with: results on standard output, progress and remarks on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+T = TypeVar("T")
+
+out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+remarks = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
+    """Iterate with a progress bar on a terminal; silent elsewhere."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=remarks, transient=True, disable=not remarks.is_terminal) as bar:
+        yield from bar.track(items, total=total, description=what)

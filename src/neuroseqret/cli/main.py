@@ -1,0 +1,65 @@
+"""The command `neuroseqret`: one file a command, gathered here.
+
+A user's mistake prints one line on standard error and exits with code 2; a traceback is a bug of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+import neuroseqret
+from neuroseqret.cli.console import remarks
+from neuroseqret.errors import UserError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Search for continuous-time event sequences: train a model, index a corpus, find what is relevant.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"neuroseqret {neuroseqret.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
+
+def run() -> None:
+    """Entry point: turns user errors into one line and exit code 2."""
+    try:
+        app(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.exceptions.Abort:
+        _stop("interrupted", 130)
+    except click.ClickException as error:  # an unknown option, a missing argument
+        _stop(error.format_message(), 2)
+    except UserError as error:
+        _stop(str(error), 2)
+    except KeyboardInterrupt:
+        _stop("interrupted", 130)
+    except BrokenPipeError:  # `neuroseqret ... | head`: nobody reads on, which is fine
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _stop(f"{error.filename}: {error.strerror}", 2)
+
+
+def _stop(line: str, code: int) -> None:
+    remarks.print(f"neuroseqret: {' '.join(line.split())}", markup=False)
+    sys.exit(code)
