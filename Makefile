@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test setup lint benchmark clean
+.PHONY: demo test setup lint constraints clean
 
 demo: $(STAMP)
 	@echo "demo: build data, train, index, search (about three minutes)"
@@ -30,6 +30,13 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
+
+# Pins for all supported Pythons at once need a resolver that knows markers; torch is the one version we choose.
+constraints:
+	@echo "constraints: resolving every version anew"
+	@echo "torch==2.13.0" > .torch-pin.txt
+	@{ head -n 1 constraints.txt; uv pip compile --quiet --universal --python-version 3.10 pyproject.toml --extra dev \
+	   -c .torch-pin.txt --no-header --no-annotate; } > .constraints.new && mv .constraints.new constraints.txt; rm -f .torch-pin.txt
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
 
 import neuroseqret
 from neuroseqret.cli.console import remarks
 from neuroseqret.errors import UserError
 
+# Typer carries its own copy of click from 0.26 on and uses the installed one before: this is the base class of
+# usage errors in both.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
 app = typer.Typer(
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -30,27 +32,28 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _main(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def run() -> None:
     """Entry point: turns user errors into one line and exit code 2."""
     try:
-        app(standalone_mode=False)
-    except click.exceptions.Exit as stop:
+        # Without standalone mode `typer.Exit` comes back as a return value.
+        sys.exit(app(standalone_mode=False))
+    except typer.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.exceptions.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         _stop("interrupted", 130)
-    except click.ClickException as error:  # an unknown option, a missing argument
-        _stop(error.format_message(), 2)
+    except UsageError as error:  # an unknown option, a missing argument
+        _stop(error.format_message().rstrip(".") + "; see --help", 2)  # type: ignore[attr-defined]
     except UserError as error:
         _stop(str(error), 2)
-    except KeyboardInterrupt:
-        _stop("interrupted", 130)
     except BrokenPipeError:  # `neuroseqret ... | head`: nobody reads on, which is fine
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
