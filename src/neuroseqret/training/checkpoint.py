@@ -1,0 +1,129 @@
+"""Where a phase of training stands, and how that survives a cut-off: one safetensors and one JSON file a phase."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from neuroseqret.errors import UserError
+from neuroseqret.training.log import TrainingLog
+
+Weights = dict[str, Tensor]
+
+
+@dataclass
+class LoopState:
+    """All that the loop knows between two steps, besides module and optimiser."""
+
+    step: int = 0
+    total: int = 0
+    seconds: float = 0.0
+    best: float | None = None
+    best_weights: Weights | None = None
+    average: Weights = field(default_factory=dict)
+    waited: int = 0  # evaluations since the best one
+    finished: bool = False
+    smooth: float | None = None  # running mean of the loss
+    lowest: float | None = None  # the lowest that it was
+
+    def judge(self, value: float, module: nn.Module) -> None:
+        """Keep the module's weights if the validation value is the best so far."""
+        if self.best is None or value > self.best:
+            self.best, self.waited = value, 0
+            self.best_weights = {k: v.detach().clone() for k, v in module.state_dict().items()}
+        else:
+            self.waited += 1
+
+    def check(self, loss: float, norm: float, phase: str, rate: float) -> None:
+        """Stop a run that cannot recover, and say where it was."""
+        advice = f"lower the learning rate (now {rate:g}), or look for extreme times in the data"
+        place = f"training broke in phase {phase!r} at step {self.step}"
+        if not math.isfinite(loss) or not math.isfinite(norm):
+            raise UserError(f"{place}: loss {loss:g}, gradient norm {norm:g}; {advice}")
+        self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
+        self.lowest = self.smooth if self.lowest is None else min(self.lowest, self.smooth)
+        if self.smooth > self.lowest + 50 * (1 + abs(self.lowest)):
+            raise UserError(f"{place}: the loss rose from {self.lowest:.3g} to {self.smooth:.3g}; {advice}")
+
+
+class Checkpoint:
+    """A folder with the state of every phase; `key` says which run it belongs to (settings, seed, data)."""
+
+    def __init__(self, folder: str | PathLike[str], key: str, every_seconds: float = 30.0) -> None:
+        self.folder, self.key, self.every = Path(folder), key, every_seconds
+        self._saved = time.monotonic()
+
+    def resume(self, phase: str, module: nn.Module, optimizer: torch.optim.Optimizer, log: TrainingLog) -> LoopState:
+        """The saved state of a phase, put into module, optimiser and log; a fresh state where there is none."""
+        meta_path, tensors_path = self._paths(phase)
+        if not meta_path.exists():
+            return LoopState()
+        try:
+            meta = json.loads(meta_path.read_text())
+            tensors = load_file(tensors_path)
+        except (OSError, ValueError, SafetensorError) as error:
+            raise UserError(f"{self.folder}: damaged checkpoint ({error}); delete the folder to begin anew") from error
+        if meta.pop("key") != self.key:
+            raise UserError(
+                f"{self.folder}: checkpoint of another run (data, settings or seed differ); delete it or take another"
+            )
+        module.load_state_dict(_part(tensors, "module"))
+        _restore(optimizer, tensors)
+        log.records[:] = meta.pop("log")
+        state = LoopState(**meta)
+        state.best_weights = _part(tensors, "best") or None
+        state.average = _part(tensors, "average")
+        return state
+
+    def maybe_save(
+        self, phase: str, state: LoopState, module: nn.Module, optimizer: torch.optim.Optimizer, log: TrainingLog
+    ) -> None:
+        """Save if the last time is long enough ago."""
+        if time.monotonic() - self._saved >= self.every:
+            self.save(phase, state, module, optimizer, log)
+
+    def save(
+        self, phase: str, state: LoopState, module: nn.Module, optimizer: torch.optim.Optimizer, log: TrainingLog
+    ) -> None:
+        tensors = {f"module/{k}": v for k, v in module.state_dict().items()}
+        tensors |= {f"best/{k}": v for k, v in (state.best_weights or {}).items()}
+        tensors |= {f"average/{k}": v for k, v in state.average.items()}
+        for index, group in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer/{index}/{k}": torch.as_tensor(v) for k, v in group.items()}
+        plain = ("step", "total", "seconds", "best", "waited", "finished", "smooth", "lowest")
+        meta = {"key": self.key, "log": log.records, **{k: getattr(state, k) for k in plain}}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        meta_path, tensors_path = self._paths(phase)
+        # The tensors first: a state without its JSON is no checkpoint, so a crash between the two loses nothing.
+        meta_path.unlink(missing_ok=True)
+        save_file({k: v.detach().contiguous().clone() for k, v in tensors.items()}, f"{tensors_path}.new")
+        os.replace(f"{tensors_path}.new", tensors_path)
+        Path(f"{meta_path}.new").write_text(json.dumps(meta))
+        os.replace(f"{meta_path}.new", meta_path)
+        self._saved = time.monotonic()
+
+    def _paths(self, phase: str) -> tuple[Path, Path]:
+        return self.folder / f"{phase}.json", self.folder / f"{phase}.safetensors"
+
+
+def _part(tensors: Weights, name: str) -> Weights:
+    return {k.split("/", 1)[1]: v for k, v in tensors.items() if k.startswith(f"{name}/")}
+
+
+def _restore(optimizer: torch.optim.Optimizer, tensors: Weights) -> None:
+    state: dict[int, Weights] = {}
+    for key, value in _part(tensors, "optimizer").items():
+        index, name = key.split("/")
+        state.setdefault(int(index), {})[name] = value
+    if state:
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

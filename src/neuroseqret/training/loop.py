@@ -1,0 +1,186 @@
+"""The one training loop: every trained method, ours and the baselines, runs through `train`.
+
+    history = TrainingLog()
+    train(module, lambda step: loss_of(sampler.batch(step)), LoopSettings(steps=400), validate=map_on_validation,
+          seed=0, phase="joint", log=history)
+
+The caller's `loss(step)` gives the loss of a step, nothing else; the loop does AdamW, warm-up and cosine schedule,
+clipping, the wall-clock budget, early stopping with the best weights kept, the checks against divergence,
+checkpoints, log and progress. Before each step the random generators are seeded with (seed, phase, step), so the
+same seed gives the same weights, and a resumed run is the run that would have been.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+from neuroseqret.training.checkpoint import Checkpoint, LoopState
+from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.progress import ProgressDisplay
+
+
+class LoopSettings(BaseModel):
+    """How long and how fast a phase learns."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    steps: int = Field(400, ge=0)
+    learning_rate: float = Field(3e-3, gt=0)
+    weight_decay: float = Field(1e-4, ge=0)
+    clip: float = Field(1.0, gt=0)  # largest norm of the gradient
+    warmup: float = Field(0.05, ge=0, le=1)  # share of the phase over which the rate rises from 0
+    evaluations: int = Field(5, ge=1)  # how often validation is looked at, evenly over the phase
+    patience: int | None = Field(None, ge=1)  # stop after so many evaluations without a better one; None: never
+    average: float = Field(0.0, ge=0, lt=1)  # decay of the running mean of the weights that is kept; 0: none
+    max_seconds: float | None = Field(None, gt=0)  # wall clock; the schedule shrinks to fit it
+
+
+@dataclass
+class TrainingResult:
+    """What a phase came to."""
+
+    steps: int
+    seconds: float
+    best: float | None  # validation value of the weights that were kept
+    stopped_early: bool
+
+
+def train(
+    module: nn.Module,
+    loss: Callable[[int], Tensor],
+    settings: LoopSettings,
+    *,
+    seed: int = 0,
+    phase: str = "train",
+    validate: Callable[[], float] | None = None,
+    sequences_per_step: int = 0,
+    log: TrainingLog | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> TrainingResult:
+    """Minimise `loss` over the module's trainable parameters; leaves the best weights in it, in eval mode.
+
+    `validate` gives a value that is better when higher. Without it the last weights are kept.
+    """
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
+    log = log if log is not None else TrainingLog()
+    state = checkpoint.resume(phase, module, optimizer, log) if checkpoint else LoopState()
+    average = _Average(module, settings.average, state)
+    due = {max(1, round(settings.steps * (k + 1) / settings.evaluations)) for k in range(settings.evaluations)}
+    begun = time.monotonic() - state.seconds
+    salt = zlib.crc32(phase.encode())
+    stopped = state.finished
+    state.total = settings.steps
+    with torch.random.fork_rng(devices=[]), ProgressDisplay(phase, settings.steps, settings.max_seconds) as display:
+        module.train()
+        display.resume(state.step)
+        while not state.finished and state.step < settings.steps:
+            used = 0.0 if settings.max_seconds is None else (time.monotonic() - begun) / settings.max_seconds
+            done = max(state.step / settings.steps, used)
+            if done >= 1:
+                break
+            torch.manual_seed((seed * 1_000_003 + salt + state.step * 7_919) % (2**63))
+            rate = settings.learning_rate * schedule(done, settings.warmup)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            value = loss(state.step)
+            optimizer.zero_grad(set_to_none=True)
+            value.backward()
+            norm = nn.utils.clip_grad_norm_(parameters, settings.clip)
+            optimizer.step()
+            state.step += 1
+            average.update(module)
+            number, size = value.item(), float(norm)
+            state.check(number, size, phase, settings.learning_rate)
+            state.seconds = time.monotonic() - begun
+            record = {"phase": phase, "step": state.step, "loss": number, "rate": rate, "seconds": state.seconds}
+            last = state.step == settings.steps or (settings.max_seconds or math.inf) <= state.seconds
+            if validate is not None and (state.step in due or last):
+                with average.applied(module):
+                    module.eval()
+                    record["validation"] = found = float(validate())
+                    module.train()
+                    state.judge(found, module)
+                if settings.patience and state.waited >= settings.patience:
+                    state.finished = stopped = True
+            log.add(record)
+            display.show(state.step, number, state.best, sequences_per_step, state.seconds)
+            if checkpoint:
+                checkpoint.maybe_save(phase, state, module, optimizer, log)
+        state.finished = True
+        if state.best_weights is not None:
+            module.load_state_dict(state.best_weights)
+        elif settings.average:
+            average.copy_to(module)
+    if checkpoint:
+        checkpoint.save(phase, state, module, optimizer, log)
+    module.eval()
+    return TrainingResult(state.step, state.seconds, state.best, stopped)
+
+
+def schedule(done: float, warmup: float) -> float:
+    """Factor on the learning rate when a share `done` of the phase is over: linear rise, then half a cosine to 0.
+
+    >>> [round(schedule(x, 0.2), 3) for x in (0.1, 0.2, 0.6, 1.0)]
+    [0.5, 1.0, 0.5, 0.0]
+    """
+    if done < warmup:
+        return max(done / warmup, 1e-3)
+    return 0.5 * (1 + math.cos(math.pi * min((done - warmup) / max(1 - warmup, 1e-9), 1.0)))
+
+
+class _Average:
+    """Exponential running mean of the trainable weights; what is validated and kept when it is on."""
+
+    def __init__(self, module: nn.Module, decay: float, state: LoopState) -> None:
+        self.decay = decay
+        self.mean = state.average
+        if decay and not self.mean:
+            self.mean.update({k: p.detach().clone() for k, p in module.named_parameters() if p.requires_grad})
+        self.updates = state.step
+
+    @torch.no_grad()
+    def update(self, module: nn.Module) -> None:
+        if not self.decay:
+            return
+        self.updates += 1
+        decay = min(self.decay, (1 + self.updates) / (10 + self.updates))  # a young mean forgets faster
+        for name, parameter in module.named_parameters():
+            if parameter.requires_grad:
+                self.mean[name].lerp_(parameter.detach(), 1 - decay)
+
+    @torch.no_grad()
+    def copy_to(self, module: nn.Module) -> None:
+        for name, parameter in module.named_parameters():
+            if name in self.mean:
+                parameter.copy_(self.mean[name])
+
+    def applied(self, module: nn.Module) -> _Swapped:
+        return _Swapped(self, module)
+
+
+class _Swapped:
+    """The module with its averaged weights, for the time of a `with` block."""
+
+    def __init__(self, average: _Average, module: nn.Module) -> None:
+        self.average, self.module = average, module
+
+    def __enter__(self) -> None:
+        if self.average.decay:
+            self.own = {k: p.detach().clone() for k, p in self.module.named_parameters() if k in self.average.mean}
+            self.average.copy_to(self.module)
+
+    @torch.no_grad()
+    def __exit__(self, *_: object) -> None:
+        if self.average.decay:
+            for name, parameter in self.module.named_parameters():
+                if name in self.own:
+                    parameter.copy_(self.own[name])

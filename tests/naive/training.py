@@ -1,0 +1,55 @@
+"""Slow, obvious references of the training room."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def in_batch_softmax(scores, positive, temperature, ignore=None):
+    total, queries = 0.0, 0
+    for q in range(len(scores)):
+        taking_part = [c for c in range(len(scores[q])) if ignore is None or not ignore[q][c]]
+        relevant = [c for c in taking_part if positive[q][c]]
+        if not relevant:
+            continue
+        queries += 1
+        denominator = sum(math.exp(scores[q][c] / temperature) for c in taking_part)
+        total += sum(-math.log(math.exp(scores[q][c] / temperature) / denominator) for c in relevant) / len(relevant)
+    return total / max(queries, 1)
+
+
+def pairwise_hinge(scores, positive, margin):
+    violations = []
+    for q in range(len(scores)):
+        for plus in range(len(scores[q])):
+            for minus in range(len(scores[q])):
+                if positive[q][plus] and not positive[q][minus]:
+                    violations.append(scores[q][minus] - scores[q][plus] + margin)
+    active = [v for v in violations if v > 0]
+    return sum(active) / max(len(active), 1)
+
+
+def ranks_of_relevant(scores, relevant):
+    """Ties count against the relevant: non-relevant ones of the same score come first."""
+    order = sorted(range(len(scores)), key=lambda c: (-scores[c], relevant[c]))
+    return [rank + 1 for rank, c in enumerate(order) if relevant[c]]
+
+
+def average_precision(scores, relevant):
+    ranks = ranks_of_relevant(scores, relevant)
+    return np.mean([(k + 1) / rank for k, rank in enumerate(ranks)]) if ranks else math.nan
+
+
+def ndcg(scores, relevant, k):
+    ranks = ranks_of_relevant(scores, relevant)
+    if not ranks:
+        return math.nan
+    ideal = sum(1 / math.log2(1 + rank) for rank in range(1, min(len(ranks), k) + 1))
+    return sum(1 / math.log2(1 + rank) for rank in ranks if rank <= k) / ideal
+
+
+def reciprocal_rank(scores, relevant):
+    ranks = ranks_of_relevant(scores, relevant)
+    return 1 / ranks[0] if ranks else math.nan

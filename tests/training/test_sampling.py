@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from neuroseqret.errors import UserError
+from neuroseqret.relevance import Relevance
+from neuroseqret.sequences import EventSequences
+from neuroseqret.training.sampling import PairSampler
+
+
+def toy(groups: list[str], **columns) -> EventSequences:
+    return EventSequences.from_lists([([0.0], [0])] * len(groups), groups=groups, **columns)
+
+
+CORPUS = toy(list("aaabbbcccc"))
+QUERIES = toy(list("abcab"))
+BY_GROUP = Relevance.from_groups(QUERIES, CORPUS)
+BY_QRELS = Relevance(BY_GROUP.offsets, BY_GROUP.rows, BY_GROUP.corpus_size)
+
+
+@pytest.mark.parametrize("relevance", [BY_GROUP, BY_QRELS], ids=["groups", "qrels"])
+def test_positives_are_the_relevant_ones(relevance):
+    sampler = PairSampler(relevance, np.array([0, 1]), size=8, seed=3)
+    truth = BY_GROUP.matrix()
+    for step in range(20):
+        batch = sampler.batch(step)
+        assert batch.positive.shape == (8, 8)
+        assert set(batch.queries) <= {0, 1}
+        np.testing.assert_array_equal(batch.positive[: len(batch.queries)], truth[batch.queries][:, batch.corpus])
+        same = BY_GROUP.labels[batch.pseudo][:, None] == BY_GROUP.labels[batch.corpus]
+        np.testing.assert_array_equal(batch.positive[len(batch.queries) :], same)
+        np.testing.assert_array_equal(batch.ignore[len(batch.queries) :], batch.pseudo[:, None] == batch.corpus)
+        assert batch.positive[np.arange(8), np.arange(8)].all()  # every anchor has its own positive
+
+
+def test_no_sequence_of_a_group_without_train_query_is_drawn():
+    sampler = PairSampler(BY_GROUP, np.array([0, 1]), size=16)
+    drawn = np.concatenate([np.concatenate([b.corpus, b.pseudo]) for b in map(sampler.batch, range(30))])
+    assert set(BY_GROUP.labels[drawn]) == {BY_GROUP.query_labels[0], BY_GROUP.query_labels[1]}
+
+
+def test_a_batch_is_a_function_of_seed_and_step():
+    one, same, other = (PairSampler(BY_GROUP, np.arange(3), size=8, seed=s) for s in (1, 1, 2))
+    one.batch(0)
+    for name in ("queries", "pseudo", "corpus", "positive", "ignore"):
+        np.testing.assert_array_equal(getattr(one.batch(5), name), getattr(same.batch(5), name))
+    assert any((one.batch(k).corpus != other.batch(k).corpus).any() for k in range(3))
+
+
+def test_balance_evens_out_the_groups():
+    queries = toy(["a"] * 99 + ["b"])
+    relevance = Relevance.from_groups(queries, CORPUS)
+    share = {}
+    for balance in (0.0, 1.0):
+        sampler = PairSampler(relevance, np.arange(100), size=200, balance=balance, pseudo_share=0.0)
+        share[balance] = np.mean(sampler.batch(0).queries == 99)
+    assert share[0.0] == pytest.approx(0.5, abs=0.15)
+    assert share[1.0] < 0.1
+
+
+def test_per_group_puts_several_of_a_group_in_a_batch():
+    queries = toy([str(i) for i in range(50)])
+    corpus = toy([str(i % 50) for i in range(500)])
+    relevance = Relevance.from_groups(queries, corpus)
+    one = PairSampler(relevance, np.arange(50), size=16).batch(0).positive.sum()
+    four = PairSampler(relevance, np.arange(50), size=16, per_group=4).batch(0).positive.sum()
+    assert four >= 4 * 16 > one
+
+
+def test_nothing_relevant_is_one_clear_error():
+    with pytest.raises(UserError, match="no train query has a relevant corpus sequence"):
+        PairSampler(Relevance.from_groups(toy(["z"]), CORPUS), np.array([0]))
