@@ -27,7 +27,7 @@ def split_queries(queries: EventSequences, seed: int = 0, shares: Sequence[float
     """The queries with a `split` column: train, validation or test.
 
     Whole sources go to one split; within that, every group and the whole set are divided as near to the `shares`
-    as it can be done.
+    as it can be done. With three sources or more no split with a share stays empty.
     """
     if len(shares) != len(SPLITS) or min(shares) < 0 or not np.isclose(sum(shares), 1):
         raise UserError(f"the shares of {', '.join(SPLITS)} must sum to 1, not {tuple(shares)}")
@@ -165,6 +165,11 @@ def _divide(groups: IntArray, sources: IntArray, shares: Sequence[float], rng: n
         deficit[best] -= size
         for pair in own:
             group_deficit[pair_group[pair]][best] -= pair_count[pair]
+    # A tenth of few sources may round to none; yet a side that was asked for gets at least the smallest one.
+    for s, share in enumerate(shares):
+        held = np.bincount(side_of_source, minlength=len(shares))
+        if share > 0 and held[s] == 0 and held.max(initial=0) > 1:
+            side_of_source[[i for i in order if side_of_source[i] == held.argmax()][-1]] = s
     return side_of_source[sources]
 
 
