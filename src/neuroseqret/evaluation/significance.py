@@ -46,7 +46,8 @@ def randomisation_test(
         # sum of s d with s = 1 - 2 flipped
         sums = difference.sum(axis=0) - 2.0 * (flipped @ difference)
         as_large += (np.abs(sums) >= threshold).sum(axis=0)
-    return (1.0 + as_large) / (1.0 + permutations)
+    p: FloatArray = ((1.0 + as_large) / (1.0 + permutations)).astype(np.float64)
+    return p
 
 
 def fisher_exact_test(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:

@@ -1,0 +1,146 @@
+"""Evaluate methods on a task: fit or load each, let it answer, keep what it answered, say why where it failed.
+
+    from neuroseqret import methods
+    task = make_task(queries, corpus, protocol="sampled")
+    results = run(task, ["histogram", "models/mine"], methods)
+
+A method is a name (made and fitted on the task's training data) or a model folder (loaded). `random` and `histogram`
+are always among the results: a figure means nothing without chance and without the simple strong baseline.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from neuroseqret.errors import UserError
+from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint
+from neuroseqret.evaluation.metrics import MEASURES
+from neuroseqret.evaluation.protocol import Task
+from neuroseqret.evaluation.scoring import Answers, Progress, answer, silent
+from neuroseqret.models.base import RelevanceModel
+from neuroseqret.models.folder import CONFIG, read_config
+
+ALWAYS = ("random", "histogram")
+Remark = Callable[[str], None]
+T = TypeVar("T")
+
+
+class Registry(Protocol):
+    """Methods by name and by folder; the module `neuroseqret.methods` is one."""
+
+    def method_class(self, name: str) -> type[RelevanceModel]: ...
+
+    def make(self, name: str) -> RelevanceModel: ...
+
+    def load(self, folder: str) -> RelevanceModel: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of the table: either answers or the reason why there are none."""
+
+    name: str
+    answers: Answers | None
+    seconds: float  # fitting and answering, wall clock, when it was computed
+    error: str | None = None
+    cached: bool = False
+
+    def mean(self, measure: str) -> float:
+        """Mean of a measure over all queries of the task; NaN for a method that failed."""
+        return float("nan") if self.answers is None else float(np.mean(self.answers.measures[measure]))
+
+    def means(self) -> dict[str, float]:
+        return {measure: self.mean(measure) for measure in MEASURES}
+
+
+def run(
+    task: Task,
+    names: Sequence[str],
+    registry: Registry,
+    *,
+    max_seconds: float | None = None,
+    cache: ResultCache | None = None,
+    progress: Progress = silent,
+    remark: Remark = lambda line: None,
+) -> list[Result]:
+    """The results of all methods, in the order given, `random` and `histogram` before them if not named.
+
+    Every method is fitted with the task's seed; `max_seconds` bounds the fitting of each. Unknown names and folders
+    are errors before anything is computed; a method that fails later is a result with an `error`.
+    """
+    ordered = [name for name in ALWAYS if name not in names] + list(dict.fromkeys(names))
+    for name in ordered:
+        check_name(name, registry)
+    fingerprint = task_fingerprint(task)
+    return [
+        _result(name, task, fingerprint, registry, max_seconds=max_seconds, cache=cache, progress=progress, remark=remark)
+        for name in ordered
+    ]
+
+
+def is_folder(name: str) -> bool:
+    """Whether a method is given as a model folder; a method's name wins over a folder of the same name only without
+    a slash, so `./histogram` is always the folder."""
+    return "/" in name or (Path(name) / CONFIG).is_file()
+
+
+def check_name(name: str, registry: Registry) -> None:
+    """Raise a `UserError` if a method is neither a known name nor a readable model folder."""
+    if is_folder(name):
+        registry.method_class(str(read_config(name).get("model")))
+    else:
+        registry.method_class(name)
+
+
+def _result(
+    name: str,
+    task: Task,
+    fingerprint: str,
+    registry: Registry,
+    *,
+    max_seconds: float | None,
+    cache: ResultCache | None,
+    progress: Progress,
+    remark: Remark,
+) -> Result:
+    method = folder_fingerprint(name) if is_folder(name) else name
+    key = result_key(task=fingerprint, method=method, max_seconds=max_seconds)
+    if cache is not None and (kept := cache.get(key, task)) is not None:
+        answers, notes = kept
+        return Result(name, answers, float(notes["seconds"]), cached=True)
+    begun = time.monotonic()
+    try:
+        if is_folder(name):
+            model = registry.load(name)
+            _check_unseen(name, task)
+        else:
+            model = registry.make(name).fit(
+                task.training_queries,
+                task.training_corpus,
+                task.training_relevance,
+                seed=task.seed,
+                max_seconds=max_seconds,
+            )
+        answers = answer(model, task, progress, what=name)
+    except UserError as error:
+        return Result(name, None, time.monotonic() - begun, error=str(error))
+    except Exception as error:  # one method's bug must not cost the others' results; it is shown, not hidden
+        return Result(name, None, time.monotonic() - begun, error=f"{type(error).__name__}: {error}")
+    seconds = time.monotonic() - begun
+    if cache is not None:
+        try:
+            cache.put(key, answers, {"name": name, "seconds": seconds})
+        except UserError as error:
+            remark(f"the result of {name} is not kept for next time: {error}")
+    return Result(name, answers, seconds)
+
+
+def _check_unseen(name: str, task: Task) -> None:
+    """A model that was trained with the whole corpus cannot show how it ranks what it has not seen."""
+    # filled in below

@@ -1,0 +1,132 @@
+"""Let a method answer a task: scores block by block, then measures and the top of every ranking.
+
+A method whose score is the dot product of embeddings embeds every sequence once. Any other method is asked for the
+listed candidates of one query at a time in `sampled`, and for blocks of queries against the whole corpus in `full`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuroseqret.errors import UserError
+from neuroseqret.evaluation.metrics import per_query
+from neuroseqret.evaluation.protocol import Task
+from neuroseqret.evaluation.ties import order_keys
+from neuroseqret.models.base import Embedder, RelevanceModel, Role, Scores
+from neuroseqret.sequences import EventSequences, FloatArray, IntArray
+
+DEPTH = 1000  # how much of each ranking is kept
+_BLOCK = 1 << 22  # scores held at a time
+_PIECE = 2048  # sequences embedded between two signs of progress
+
+#: Wraps an iteration over parts of known number, to show progress: (parts, what, total) -> parts.
+Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
+
+
+def silent(parts: Iterable[Any], what: str, total: int) -> Iterable[Any]:
+    """No progress shown."""
+    return parts
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a method answered: the measures of every query and the top of its ranking."""
+
+    measures: dict[str, FloatArray]  # name -> (queries,)
+    top_rows: npt.NDArray[np.int32]  # (queries, depth) corpus rows, best first, -1 where the list is shorter
+    top_scores: npt.NDArray[np.float32]  # (queries, depth), 0 in the padding
+
+
+def answer(model: RelevanceModel, task: Task, progress: Progress = silent, what: str = "method") -> Answers:
+    """Score every candidate of every query; a method that leaves one out or gives NaN is an error, not a 0."""
+    query_keys, corpus_keys = task.tie_keys()
+    truth = task.relevance if task.lists is None else task.lists.relevance
+    depth = min(DEPTH, int(task.candidates.max()))
+    measures: list[dict[str, FloatArray]] = []
+    top_rows = np.full((len(task.queries), depth), -1, np.int32)
+    top_scores = np.zeros((len(task.queries), depth), np.float32)
+    scores_of = scorer(model, task, progress, what)
+    cuts = _cuts(model, task)
+    for rows in progress(cuts, f"{what}: rank", len(cuts)):
+        scores = _checked(scores_of(rows), rows, model, task)
+        listed = None if task.lists is None else task.lists.rows[rows]
+        keys = order_keys(scores, query_keys[rows], corpus_keys if listed is None else corpus_keys[listed])
+        if listed is not None:  # padding after every candidate; the lowest number of all has no negative
+            keys[listed < 0] = np.iinfo(np.int64).min + 1
+        measures.append(per_query(keys, truth.select_queries(rows)))
+        best = _top(keys, depth)
+        top_scores[rows] = np.take_along_axis(scores, best, 1)
+        top_rows[rows] = best if listed is None else np.take_along_axis(listed, best, 1)
+    top_scores[top_rows < 0] = 0
+    return Answers({name: np.concatenate([m[name] for m in measures]) for name in measures[0]}, top_rows, top_scores)
+
+
+def scorer(
+    model: RelevanceModel, task: Task, progress: Progress = silent, what: str = "method"
+) -> Callable[[IntArray], Scores]:
+    """A function from query rows to their scores, (rows, candidates), columns as in the task's lists or corpus."""
+    lists = task.lists
+    if _by_embedding(model):
+        assert isinstance(model, Embedder)
+        queries = _embed(model, task.queries, "query", progress, f"{what}: embed queries")
+        corpus = _embed(model, task.corpus, "corpus", progress, f"{what}: embed corpus")
+
+        def by_embedding(rows: IntArray) -> Scores:
+            scores: Scores = queries[rows] @ corpus.T
+            return scores if lists is None else np.take_along_axis(scores, lists.rows[rows], 1)
+
+        return by_embedding
+    if lists is None:
+        return lambda rows: model.score(task.queries[rows], task.corpus)
+
+    def listed_only(rows: IntArray) -> Scores:
+        scores = np.zeros((len(rows), lists.rows.shape[1]), np.float32)
+        for place, row in enumerate(rows.tolist()):
+            listed = lists.of(row)
+            scores[place, : len(listed)] = model.score(task.queries[row], task.corpus[listed])
+        return scores
+
+    return listed_only
+
+
+def _by_embedding(model: RelevanceModel) -> bool:
+    """Whether the score is the plain dot product of embeddings, so that they can be computed once."""
+    return isinstance(model, Embedder) and type(model).score is Embedder.score
+
+
+def _embed(model: Embedder, sequences: EventSequences, role: Role, progress: Progress, what: str) -> Scores:
+    pieces = [sequences[begin : begin + _PIECE] for begin in range(0, len(sequences), _PIECE)]
+    return np.concatenate([model.embed(piece, role) for piece in progress(pieces, what, len(pieces))])
+
+
+def _cuts(model: RelevanceModel, task: Task) -> list[IntArray]:
+    """Query rows in blocks of bounded size; pairwise methods with lists are slow, so one query is a block."""
+    one_by_one = task.lists is not None and not _by_embedding(model)
+    size = 1 if one_by_one else max(1, _BLOCK // max(len(task.corpus), 1))
+    rows = np.arange(len(task.queries))
+    return [rows[begin : begin + size] for begin in range(0, len(rows), size)]
+
+
+def _checked(scores: Scores, rows: IntArray, model: RelevanceModel, task: Task) -> Scores:
+    width = len(task.corpus) if task.lists is None else task.lists.rows.shape[1]
+    if scores.shape != (len(rows), width):
+        raise UserError(f"{model.name} gave {scores.shape} scores for {len(rows)} queries and {width} candidates")
+    good = np.isfinite(scores)
+    if not good.all():
+        query = task.queries.ids[int(rows[int(np.argmin(good.all(1)))])].as_py()
+        raise UserError(f"{model.name} gave {int((~good).sum())} scores that are not finite, first for {query!r}")
+    return np.asarray(scores, np.float32)
+
+
+def _top(keys: npt.NDArray[np.int64], depth: int) -> npt.NDArray[np.int64]:
+    """Columns of the `depth` largest keys of each row, largest first."""
+    width = keys.shape[1]
+    part = np.argpartition(keys, width - depth, axis=1)[:, width - depth :] if depth < width else None
+    chosen = keys if part is None else np.take_along_axis(keys, part, 1)
+    order = np.argsort(chosen, axis=1)[:, ::-1]
+    return order if part is None else np.take_along_axis(part, order, 1)
