@@ -1,0 +1,77 @@
+"""Files and folders that appear complete or not at all: written to a temporary sibling, then renamed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from neuroseqret.errors import UserError
+
+
+@contextmanager
+def new_file(path: str | PathLike[str]) -> Iterator[Path]:
+    """A temporary path to write to; renamed to `path` if the block succeeds, removed if it raises."""
+    target = Path(path)
+    if target.is_dir():
+        raise UserError(f"{target}: is a folder; name a file to write")
+    temporary = _sibling(target)
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: str | PathLike[str], marker: str) -> Iterator[Path]:
+    """A temporary folder to fill; takes the place of `path` if the block succeeds, removed if it raises.
+
+    A folder that exists is replaced only if it is empty or holds the file `marker`, which tells that it is of the
+    same kind.
+    """
+    target = Path(path)
+    if target.exists() and not (target.is_dir() and (not any(target.iterdir()) or (target / marker).exists())):
+        raise UserError(f"{target}: exists and holds no {marker}; choose another name")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
+    try:
+        yield temporary
+        os.chmod(temporary, 0o755)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+            os.replace(target, old / "folder")
+            os.replace(temporary, target)
+            shutil.rmtree(old)
+        else:
+            os.replace(temporary, target)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sibling(target: Path) -> Path:
+    """An unused name beside the target, so that the rename stays on one file system."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
+    os.close(handle)
+    # mkstemp makes files private; a data file gets the mode that any new file would have.
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(name, 0o666 & ~mask)
+    return Path(name)

@@ -1,0 +1,127 @@
+"""Values as other tools write them (datetimes, wide integers, text marks) to float64 times and int32 marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neuroseqret.errors import DataError
+
+#: The unit of times that were read from datetimes: seconds since 1970-01-01 00:00 UTC.
+DATETIME_UNIT = "seconds"
+_TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+#: Says where a value is: flat event index to (sequence id, position), for errors.
+Locate = Callable[[int], tuple[object, int | None]]
+
+
+def is_datetime(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def unit_of(kind: pa.DataType) -> str | None:
+    """The time unit that a column's type implies, if it does."""
+    return DATETIME_UNIT if is_datetime(kind) or pa.types.is_duration(kind) else None
+
+
+def as_times(values: pa.Array, what: str, locate: Locate) -> npt.NDArray[np.float64]:
+    """A flat column of times as float64; datetimes and durations become seconds."""
+    kind = values.type
+    if values.null_count:
+        sequence, position = locate(_first_null(values))
+        raise DataError(f"{what} is null", sequence=sequence, position=position, remedy="drop the event")
+    if pa.types.is_float64(kind):
+        return values.to_numpy(zero_copy_only=False)
+    if pa.types.is_date(kind):
+        values, kind = values.cast(pa.timestamp("ms")), pa.timestamp("ms")
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        ticks = values.view(pa.int64()).to_numpy(zero_copy_only=False)
+        # Whole seconds and the rest apart: a count of nanoseconds since 1970 does not fit the 53 bits of a float.
+        whole, rest = np.divmod(ticks, _TICKS[kind.unit])
+        return whole + rest / _TICKS[kind.unit]
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise DataError(f"{what} is {kind}, not a number or a datetime", remedy="convert the column")
+    try:
+        return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{what} does not fit a float64 ({_line(error)})", remedy="convert it to seconds") from error
+
+
+def as_marks(values: pa.Array, what: str, names: Sequence[str] | None, locate: Locate) -> npt.NDArray[np.int32]:
+    """A flat column of marks as int32; text is looked up in `names`."""
+    kind = values.type
+    if values.null_count:
+        sequence, position = locate(_first_null(values))
+        raise DataError(f"{what} is null", sequence=sequence, position=position, remedy="drop the event or name it")
+    if pa.types.is_int32(kind):
+        return values.to_numpy(zero_copy_only=False)
+    if is_text(kind):
+        codes = pc.index_in(values.cast(pa.large_string()), pa.array(names or [], pa.large_string()))
+        if codes.null_count:
+            event = _first_null(codes)
+            sequence, position = locate(event)
+            raise DataError(
+                f"{what} {values[event].as_py()!r} is not among the mark names",
+                sequence=sequence,
+                position=position,
+                remedy="name every mark",
+            )
+        return codes.to_numpy(zero_copy_only=False)
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.int32()).to_numpy(zero_copy_only=False)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise DataError(f"{what} is {kind}, not an integer or text", remedy="convert the column")
+    numbers = values.to_numpy(zero_copy_only=False)
+    with np.errstate(invalid="ignore"):
+        marks = numbers.astype(np.int32)
+    wrong = np.flatnonzero(marks != numbers)
+    if len(wrong):
+        sequence, position = locate(int(wrong[0]))
+        raise DataError(
+            f"{what} {numbers[wrong[0]]} is not a 32-bit integer",
+            sequence=sequence,
+            position=position,
+            remedy="number the marks from 0",
+        )
+    return marks
+
+
+def sorted_names(parts: Iterable[pa.Array]) -> tuple[str, ...]:
+    """Every text that occurs, sorted, so that the numbering does not hang on the order of rows."""
+    found: set[str] = set()
+    for part in parts:
+        found.update(value for value in part.unique().cast(pa.large_string()).to_pylist() if value is not None)
+    return tuple(sorted(found))
+
+
+def as_column(name: str, values: pa.Array) -> pa.Array:
+    """`id`, `start`, `end` and `group` in their canonical types; any other column as it is."""
+    try:
+        if name in ("id", "group"):
+            values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+            return values.cast(pa.large_string())
+        if name in ("start", "end"):
+            if not values.null_count:
+                return pa.array(as_times(values, f"{name!r}", lambda row: (f"in row {row}", None)))
+            return values.cast(pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"column {name!r} is {values.type} ({_line(error)})", remedy="convert the column") from error
+    return values
+
+
+def _first_null(values: pa.Array) -> int:
+    return int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
+
+
+def _line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
