@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -23,6 +20,7 @@ from torch import Tensor
 
 import neuroseqret
 from neuroseqret.errors import UserError
+from neuroseqret.readers.files import new_folder
 
 FORMAT_VERSION = 1
 CONFIG, TENSORS = "config.json", "model.safetensors"
@@ -39,12 +37,7 @@ def write_model(
 
     A folder that exists is replaced only if it is a model folder (or empty), never anything else.
     """
-    target = Path(folder)
-    if target.exists() and not (target.is_dir() and (not any(target.iterdir()) or (target / CONFIG).exists())):
-        raise UserError(f"{target}: exists and is not a model folder; choose another name")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
+    with new_folder(folder, CONFIG) as temporary:
         # safetensors wants contiguous tensors that share no memory.
         save_file({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, temporary / TENSORS)
         head = {
@@ -57,17 +50,7 @@ def write_model(
         (temporary / CONFIG).write_text(json.dumps({**head, **config}, indent=1, ensure_ascii=False) + "\n")
         for file, content in (extras or {}).items():
             (temporary / file).write_bytes(content)
-        os.chmod(temporary, 0o755)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-            os.replace(target, old / "folder")
-            os.replace(temporary, target)
-            shutil.rmtree(old)
-        else:
-            os.replace(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return target
+    return Path(folder)
 
 
 def read_config(folder: str | PathLike[str]) -> dict[str, Any]:

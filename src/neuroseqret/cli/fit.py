@@ -1,0 +1,51 @@
+"""`neuroseqret fit`: learn a model from a data folder, or from any file of sequences without labels."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from neuroseqret.cli.console import remarks
+from neuroseqret.errors import UserError
+
+if TYPE_CHECKING:
+    from neuroseqret.readers.folder import DataFolder
+
+
+def fit(
+    data: Path = typer.Argument(..., help="Data folder, or a file of sequences without labels."),
+    model: str = typer.Option("self", "--model", help="self, cross, hash-cross or a baseline's name."),
+    out: Path = typer.Option(..., "--out", help="Model folder to write."),
+    preset: str = typer.Option("default", "--preset", help="default, paper, or paper-NAME for a set of the paper."),
+    seed: int = typer.Option(0, "--seed", help="Same seed, same machine: same weights."),
+    max_seconds: float | None = typer.Option(None, "--max-seconds", min=1, help="Wall-clock budget of the training."),
+) -> None:
+    """Train a model and write its folder.
+
+    Learns from the queries whose split is 'train', selects on those whose split is 'validation' and never looks at the
+    others. Without labels it learns from sub-sequences: parts of one sequence are relevant to one another. A run that
+    is cut off goes on where it was when the same command is given again.
+    """
+    from neuroseqret import methods
+
+    if not out.parent.is_dir():
+        raise UserError(f"{out.parent}: no such folder; make it or choose another --out")
+    folder = _read(data)
+    method = methods.make(model, preset)
+    begun = time.monotonic()
+    options: dict[str, Any] = {"checkpoint": out.with_name(out.name + ".checkpoint")} if model in methods.MODELS else {}
+    method.fit(folder.queries, folder.corpus, folder.relevance, seed=seed, max_seconds=max_seconds, **options)
+    method.save(out)
+    remarks.print(f"{model} ({preset}) trained in {time.monotonic() - begun:.0f} s, written to {out}", markup=False)
+
+
+def _read(data: Path) -> DataFolder:
+    from neuroseqret.readers import read
+    from neuroseqret.readers.folder import DataFolder, read_folder
+
+    if data.is_dir():
+        return read_folder(data)
+    return DataFolder(path=data, corpus=read(data), queries=None, relevance=None, meta={})
