@@ -29,15 +29,20 @@ class Flaw:
     count: int
 
     def error(self, file: str | PathLike[str] | None = None) -> DataError:
-        return DataError(
-            self.problem, file=file, sequence=self.sequence, position=self.position, remedy=self.remedy
-        )
+        return DataError(self.problem, file=file, sequence=self.sequence, position=self.position, remedy=self.remedy)
 
 
 def validate(sequences: EventSequences, file: str | PathLike[str] | None = None) -> EventSequences:
     """The same sequences if they have no flaw, else a `DataError` for the first flaw found."""
     for flaw in find_flaws(sequences):
         raise flaw.error(file)
+    return sequences
+
+
+def validate_events(sequences: EventSequences) -> EventSequences:
+    """The same sequences if their events have no flaw; ids and windows are not looked at."""
+    for flaw in _event_flaws(sequences):
+        raise flaw.error()
     return sequences
 
 
@@ -169,9 +174,7 @@ class RepairReport:
         return ", ".join(done) or "nothing to repair"
 
 
-def repair(
-    sequences: EventSequences, actions: Collection[str] = REPAIRS
-) -> tuple[EventSequences, RepairReport]:
+def repair(sequences: EventSequences, actions: Collection[str] = REPAIRS) -> tuple[EventSequences, RepairReport]:
     """Mend what the caller names, and report it.
 
     - `drop`: events with a non-finite time or a mark out of range; then sequences without events or id;

@@ -1,0 +1,289 @@
+"""The Arrow columns behind `EventSequences`: their types, their order, and how foreign columns become them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.errors import DataError
+
+TIMES_TYPE = pa.large_list(pa.float64())
+MARKS_TYPE = pa.large_list(pa.int32())
+STRING = pa.large_string()
+#: The columns that mean something to the library, in canonical order; any other column is metadata.
+CANONICAL = {
+    "id": STRING,
+    "times": TIMES_TYPE,
+    "marks": MARKS_TYPE,
+    "start": pa.float64(),
+    "end": pa.float64(),
+    "group": STRING,
+}
+REQUIRED = ("id", "times", "marks")
+#: Key of the Arrow schema's metadata under which mark names and time unit travel, as JSON.
+MEANING_KEY = b"neuroseqret"
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Meaning = tuple[tuple[str, ...] | None, str | None]
+
+
+def one_chunk(table: pa.Table) -> pa.Table:
+    """Every column as exactly one chunk; a column without rows gets an empty one."""
+    if all(column.num_chunks == 1 for column in table.columns):
+        return table
+    return pa.table(
+        [pa.concat_arrays(c.chunks) if c.num_chunks else pa.array([], c.type) for c in table.columns],
+        names=table.column_names,
+    )
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The columns in canonical order, metadata last and as they come."""
+    known = [name for name in CANONICAL if name in table.column_names]
+    return table.select(known + [name for name in table.column_names if name not in CANONICAL])
+
+
+def canonical_table(table: pa.Table) -> pa.Table:
+    """A table with the types and order of `CANONICAL`; a `DataError` says what cannot be made so."""
+    names = table.column_names
+    for name in REQUIRED:
+        if name not in names:
+            raise DataError(
+                f"no column {name!r}", remedy=f"name it in the column map (columns found: {', '.join(names)})"
+            )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"column {twice!r} occurs more than once", remedy="rename one")
+    columns = {name: _cast(name, column) for name, column in zip(names, table.columns, strict=True)}
+    made = one_chunk(in_order(pa.table(columns)))
+    _check_events(made)
+    return made
+
+
+def _cast(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    wanted = CANONICAL.get(name)
+    if wanted is None or column.type == wanted:
+        return column
+    if pa.types.is_null(column.type):
+        return pa.chunked_array([pa.nulls(len(column), wanted)])
+    try:
+        return column.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(
+            f"column {name!r} is {column.type}, not {wanted} ({error})", remedy="convert the column"
+        ) from error
+
+
+def _check_events(table: pa.Table) -> None:
+    """Every row has its times and as many marks, and none of them is null."""
+    ids, times, marks = (table.column(name).chunk(0) for name in REQUIRED)
+    for name, column in (("times", times), ("marks", marks)):
+        if column.null_count:
+            row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            raise DataError(f"no {name}", sequence=ids[row].as_py() or f"in row {row}", remedy="drop the row")
+        events = column.flatten()
+        if events.null_count:
+            event = int(np.flatnonzero(events.is_null().to_numpy(zero_copy_only=False))[0])
+            cuts = column.offsets.to_numpy()
+            row = int(np.searchsorted(cuts, event + cuts[0], side="right")) - 1
+            raise DataError(
+                f"null among the {name}",
+                sequence=ids[row].as_py() or f"in row {row}",
+                position=event + int(cuts[0] - cuts[row]),
+                remedy="drop the event",
+            )
+    of_times, of_marks = (np.diff(column.offsets.to_numpy()) for column in (times, marks))
+    if not np.array_equal(of_times, of_marks):
+        row = int(np.flatnonzero(of_times != of_marks)[0])
+        raise DataError(
+            f"{of_times[row]} times but {of_marks[row]} marks",
+            sequence=ids[row].as_py() or f"in row {row}",
+            remedy="give one mark per time",
+        )
+
+
+def flat_times(times: npt.ArrayLike) -> FloatArray:
+    """Times as a flat contiguous float64 array."""
+    try:
+        values = np.ascontiguousarray(times, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"times are not numbers ({error})", remedy="give them as numbers") from error
+    if np.ndim(times) != 1:
+        raise DataError(f"times have {np.ndim(times)} dimensions, not 1")
+    return values
+
+
+def flat_marks(marks: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    """Marks as a flat contiguous int32 array; a value that is no such integer is an error."""
+    values = np.asarray(marks)
+    if values.ndim != 1:
+        raise DataError(f"marks have {values.ndim} dimensions, not 1")
+    if values.dtype == np.int32:
+        return np.ascontiguousarray(values)
+    if not len(values):
+        return np.empty(0, np.int32)
+    if values.dtype.kind not in "iufb":
+        raise DataError(f"marks are {values.dtype}, not integers", remedy="number the marks from 0")
+    with np.errstate(invalid="ignore"):
+        as_int = values.astype(np.int32)
+    wrong = np.flatnonzero(as_int != values)
+    if len(wrong):
+        raise DataError(f"mark {values[wrong[0]]} is not a 32-bit integer", remedy="number the marks from 0")
+    return as_int
+
+
+def table_of(
+    times: npt.ArrayLike,
+    marks: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    columns: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> pa.Table:
+    """The canonical table of flat events, offsets and columns (None: there is none; no `id`: numbers)."""
+    events_times, events_marks = flat_times(times), flat_marks(marks)
+    cuts = np.ascontiguousarray(offsets, dtype=np.int64)
+    events = len(events_times)
+    if events != len(events_marks):
+        raise DataError(f"{events} times but {len(events_marks)} marks", remedy="give one mark per time")
+    if cuts.ndim != 1 or not len(cuts) or cuts[0] != 0 or cuts[-1] != events or (np.diff(cuts) < 0).any():
+        raise DataError(f"offsets must rise from 0 to the number of events, {events}")
+    if taken := [name for name in metadata if name in CANONICAL]:
+        raise DataError(f"{taken[0]!r} is not metadata", remedy="give it by its own argument")
+    number = len(cuts) - 1
+    given = {
+        **columns,
+        **metadata,
+        "id": [str(row) for row in range(number)] if columns.get("id") is None else columns["id"],
+        "times": pa.LargeListArray.from_arrays(pa.array(cuts), pa.array(events_times)),
+        "marks": pa.LargeListArray.from_arrays(pa.array(cuts), pa.array(events_marks)),
+    }
+    made = {name: as_column(name, values) for name, values in given.items() if values is not None}
+    for name, column in made.items():
+        if len(column) != number:
+            raise DataError(f"column {name!r} has {len(column)} rows, the offsets make {number} sequences")
+    return in_order(pa.table(made))
+
+
+def joined(sequences: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> tuple[FloatArray, npt.NDArray[Any], IntArray]:
+    """Flat times, flat marks and offsets of (times, marks) pairs."""
+    pairs = [(flat_times(times), np.asarray(marks)) for times, marks in sequences]
+    for row, (times, marks) in enumerate(pairs):
+        if times.shape != marks.shape:
+            raise DataError(
+                f"times have shape {times.shape}, marks {marks.shape}", sequence=row, remedy="give one mark per time"
+            )
+    lengths = [len(times) for times, _ in pairs]
+    return (
+        np.concatenate([times for times, _ in pairs]) if pairs else np.empty(0),
+        np.concatenate([marks for _, marks in pairs]) if pairs else np.empty(0, np.int32),
+        np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+    )
+
+
+def selected_rows(key: Any, number: int) -> IntArray:
+    """Rows from 0 that a mask or integers (negative ones count from the end) select out of `number`."""
+    rows = np.asarray(key)
+    if rows.ndim != 1:
+        raise IndexError(f"sequences are selected by one dimension, not by {rows.ndim}")
+    if rows.dtype == bool:
+        if len(rows) != number:
+            raise IndexError(f"a mask of {len(rows)} does not fit {number} sequences")
+        return np.flatnonzero(rows)
+    if not len(rows):
+        return np.empty(0, np.int64)
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise TypeError(f"sequences are selected by integers, slices or masks, not by {rows.dtype}")
+    rows = rows.astype(np.int64)
+    if rows.min() < -number or rows.max() >= number:
+        raise IndexError(f"row {rows.min() if rows.min() < -number else rows.max()} of {number} sequences")
+    return np.where(rows < 0, rows + number, rows)
+
+
+def as_column(name: str, values: Any, type_: pa.DataType | None = None) -> pa.Array:
+    """Values of any kind as one Arrow array, of the canonical type if the column has one, else of the given."""
+    wanted = CANONICAL.get(name, type_)
+    try:
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        made = values if isinstance(values, pa.Array) else pa.array(values, None if name in CANONICAL else wanted)
+        if pa.types.is_null(made.type) and wanted is not None:
+            return pa.nulls(len(made), wanted)
+        return made if wanted is None or made.type == wanted else made.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"column {name!r} cannot be made of these values ({error})") from error
+
+
+def same_values(mine: pa.Array, theirs: pa.Array) -> bool:
+    """Equal value by value, at any depth; null equals null and NaN equals NaN."""
+    if mine.type != theirs.type or len(mine) != len(theirs):
+        return False
+    if mine.equals(theirs):
+        return True
+    if not mine.is_null().equals(theirs.is_null()):
+        return False
+    if pa.types.is_dictionary(mine.type):  # equal values may be numbered differently
+        return same_values(mine.dictionary_decode(), theirs.dictionary_decode())
+    mine, theirs = mine.drop_null(), theirs.drop_null()
+    if pa.types.is_floating(mine.type):
+        return np.array_equal(mine.to_numpy(), theirs.to_numpy(), equal_nan=True)
+    if pa.types.is_list(mine.type) or pa.types.is_large_list(mine.type):
+        lengths = mine.value_lengths().equals(theirs.value_lengths())
+        return lengths and same_values(mine.flatten(), theirs.flatten())
+    if pa.types.is_struct(mine.type):
+        return all(map(same_values, mine.flatten(), theirs.flatten()))
+    return mine.equals(theirs)
+
+
+def with_meaning(table: pa.Table, mark_names: Sequence[str] | None, time_unit: str | None) -> pa.Table:
+    """The table with mark names and time unit in its schema's metadata."""
+    text = json.dumps({"mark_names": mark_names, "time_unit": time_unit}, ensure_ascii=False)
+    return table.replace_schema_metadata({MEANING_KEY: text.encode()})
+
+
+def meaning_of(table: pa.Table) -> Meaning:
+    """Mark names and time unit that `with_meaning` has put there, None where there are none."""
+    text = (table.schema.metadata or {}).get(MEANING_KEY)
+    if text is None:
+        return None, None
+    try:
+        found = json.loads(text)
+        names, unit = found.get("mark_names"), found.get("time_unit")
+        return None if names is None else tuple(map(str, names)), None if unit is None else str(unit)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"the schema's entry {MEANING_KEY.decode()!r} is damaged ({error})") from error
+
+
+def one_meaning(meanings: Sequence[Meaning]) -> Meaning:
+    """The mark names and time unit that all parts share; it is an error if they differ."""
+    if not meanings:
+        return None, None
+    names, unit = meanings[0]
+    for other_names, other_unit in meanings[1:]:
+        if other_names != names:
+            raise DataError(f"mark names differ: {names} and {other_names}", remedy="map the marks")
+        if other_unit != unit:
+            raise DataError(f"time units differ: {unit} and {other_unit}", remedy="convert one")
+    return names, unit
+
+
+def fingerprint(table: pa.Table, mark_names: Sequence[str] | None, time_unit: str | None) -> str:
+    """A hash of ids, events, windows, groups, sources, splits and meaning, the same for equal content."""
+    digest = hashlib.blake2b(repr((mark_names, time_unit)).encode(), digest_size=16)
+    for name in [*CANONICAL, "source", "split"]:
+        digest.update(f"|{name}|".encode())
+        if name not in table.column_names:
+            continue
+        column = table.column(name).chunk(0)
+        if name in ("times", "marks"):
+            digest.update(np.diff(column.offsets.to_numpy()).tobytes())
+            digest.update(column.flatten().to_numpy().tobytes())
+        else:
+            digest.update(repr(column.to_pylist()).encode())
+    return digest.hexdigest()
