@@ -1,0 +1,128 @@
+"""The files of the Amazon review data in their published forms, as columns: product, user, rating, day, class."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.json as pajson
+
+from neuroseqret.errors import DataError
+from neuroseqret.sequences import IntArray
+
+#: What a column is called in the editions of 2014 and 2018, of 2023, and in the files with classes.
+PRODUCT = ("asin", "parent_asin", "item_id")
+USER = ("reviewerID", "user_id")
+RATING = ("overall", "rating")
+TIME = ("unixReviewTime", "timestamp", "reviewTime")
+DAY_SECONDS = 86_400
+#: Larger than this, a time is in milliseconds (1e11 s is the year 5138).
+MILLISECONDS = 1e11
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """The reviews of one file, in its order."""
+
+    products: pa.Array
+    users: pa.Array
+    ratings: npt.NDArray[np.float64]
+    days: IntArray
+    classes: IntArray | None = None
+
+
+def read_reviews(path: Path) -> Reviews:
+    """The reviews of one json-lines or csv file, gzipped or not."""
+    is_json = ".json" in path.name
+    try:
+        table = _json(path) if is_json else _csv(path)
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        form = "JSON lines" if is_json else "a ratings csv"
+        raise DataError(f"not {form} ({str(error).splitlines()[0]})", file=path, remedy="download it again") from error
+    if not table.num_rows:
+        raise DataError("holds no reviews", file=path)
+    ratings = _numbers(table, RATING, path)
+    if ratings.min() < 0 or ratings.max() > 5:
+        raise DataError(f"ratings run from {ratings.min():g} to {ratings.max():g}, not from 1 to 5", file=path)
+    if ratings.max() > 1 and ratings.min() < 1:
+        row = int(np.flatnonzero(ratings < 1)[0])
+        raise DataError(f"line {row + 1}: rating is {ratings[row]:g}, not 1 to 5", file=path)
+    classes = _numbers(table, ("class",), path).astype(np.int64) if "class" in table.column_names else None
+    return Reviews(
+        _column(table, PRODUCT, path).cast(pa.string()),
+        _column(table, USER, path).cast(pa.string()),
+        ratings,
+        _days(table, path),
+        classes,
+    )
+
+
+def _json(path: Path) -> pa.Table:
+    wanted = pa.schema(
+        [(name, pa.string()) for name in (*PRODUCT, *USER)] + [(name, pa.float64()) for name in (*RATING, *TIME[:2])]
+    )
+    parse = pajson.ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore", newlines_in_values=False)
+    read = pajson.ReadOptions(block_size=16 << 20)
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        table = pajson.read_json(stream, read_options=read, parse_options=parse)
+    # Names of other editions are there but empty.
+    return table.select([name for name in table.column_names if table.column(name).null_count < table.num_rows])
+
+
+def _csv(path: Path) -> pa.Table:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as stream:
+        try:
+            first = stream.readline().strip().split(",")
+        except UnicodeDecodeError as error:
+            raise DataError("not a text file", file=path) from error
+    if set(first) & set(PRODUCT):
+        return pacsv.read_csv(path)
+    if len(first) != 4:
+        raise DataError(
+            f"{len(first)} columns without known names", file=path, remedy="expected item, user, rating and time"
+        )
+    types = {"a": pa.string(), "b": pa.string(), "rating": pa.float64(), "timestamp": pa.float64()}
+    table = pacsv.read_csv(
+        path,
+        read_options=pacsv.ReadOptions(column_names=list(types)),
+        convert_options=pacsv.ConvertOptions(column_types=types),
+    )
+    # The edition of 2014 has the user first, that of 2018 the product; product numbers have ten characters.
+    tens = [pc.mean(pc.equal(pc.utf8_length(table.column(c).slice(0, 10_000)), 10).cast(pa.int8())) for c in "ab"]
+    names = ["asin", "user_id"] if tens[0].as_py() >= tens[1].as_py() else ["user_id", "asin"]
+    return table.rename_columns([*names, "rating", "timestamp"])
+
+
+def _column(table: pa.Table, names: tuple[str, ...], path: Path) -> Any:
+    for name in names:
+        if name in table.column_names:
+            column = table.column(name).combine_chunks()
+            if column.null_count:
+                row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+                raise DataError(f"review {row + 1} has no {name}", file=path)
+            return column
+    raise DataError(f"no column {' or '.join(names)}", file=path, remedy="take the files as they are published")
+
+
+def _numbers(table: pa.Table, names: tuple[str, ...], path: Path) -> npt.NDArray[np.float64]:
+    column = _column(table, names, path)
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise DataError(f"column {names[0]} holds text, not numbers", file=path)
+    made: npt.NDArray[np.float64] = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return made
+
+
+def _days(table: pa.Table, path: Path) -> IntArray:
+    column = _column(table, TIME, path)
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        return column.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64)
+    seconds = _numbers(table, TIME, path)
+    scale = 1000.0 if np.median(seconds) > MILLISECONDS else 1.0
+    return np.floor_divide(seconds, scale * DAY_SECONDS).astype(np.int64)

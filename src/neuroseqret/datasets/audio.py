@@ -1,0 +1,175 @@
+"""Audio: spoken words, retrieval of the same speaker.
+
+Download, any of
+- AudioMNIST of Becker et al. (soerenab/AudioMNIST; MIT): `data/<speaker>/<digit>_<speaker>_<repetition>.wav` and
+  `audioMNIST_meta.txt`;
+- the Snips smart-lights commands of the paper (Coucke et al. 2018, on request from Sonos; research licence):
+  `speech_corpus/audio/<n>.wav` and `speech_corpus/metadata.json`, which names each recording's worker;
+- any folder of wav files with a table of speakers: a csv with the columns `path` (or `file`) and `speaker` (or
+  `speakerId`), such as Fluent Speech Commands has.
+
+`cycles`: an event is a voiced cycle, an upward zero crossing of the signal band-passed to 70-350 Hz where its 20 ms
+level is over a tenth of the loudest; `bands`: the first cycle and each later one with another mark than the one before.
+The mark is the band (quantiles over the data set) of the dominant frequency, 50 to 4000 Hz with pre-emphasis, in the
+25 ms that begin with the cycle. The clock starts at the first cycle.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuroseqret.datasets.files import find, json_file, nothing_found, text
+from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
+from neuroseqret.errors import DataError, MissingExtraError, UserError
+from neuroseqret.sequences import EventSequences, FloatArray
+
+BAND, ORDER, LEVEL_SECONDS, LOUDNESS = (70.0, 350.0), 3, 0.020, 0.1
+FRAME_SECONDS, SPECTRUM_RATE, SPECTRUM_SIZE, SPECTRUM_RANGE, PRE_EMPHASIS = 0.025, 16_000, 2048, (50.0, 4000.0), 0.97
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+def read(
+    raw: Path,
+    *,
+    variant: str = "cycles",
+    min_events: int = 10,
+    marks: int = 5,
+    progress: Progress | None = None,
+) -> EventSequences:
+    """One sequence a recording of `min_events` events or more."""
+    if variant not in ("cycles", "bands"):
+        raise UserError(f"audio has no variant {variant!r}; choose cycles or bands")
+    listed = _listed(raw)
+    loop = progress(listed, len(listed)) if progress else listed
+    whole = Recordings.from_parts((*cycles(path), columns) for path, columns in loop)
+    if not len(whole):
+        raise DataError("no recording has a voiced cycle", file=raw)
+    edges = quantile_edges(whole.values, marks)
+    marked = whole.with_marks(by_edges(whole.values, edges))
+    if variant == "bands":
+        marked = _changes(marked)
+    kept = marked.take(marked.lengths >= min_events)
+    longest = int(kept.lengths.max()) if len(kept) else 1
+    return kept.cut(Windows(longest, "keep")).to_sequences(edge_names(edges, ".0f", " Hz"), "seconds")
+
+
+def _changes(recordings: Recordings) -> Recordings:
+    """Only the events whose mark differs from the one before, and the first of each recording."""
+    keep = np.ones(len(recordings.values), bool)
+    keep[1:] = recordings.values[1:] != recordings.values[:-1]
+    keep[recordings.offsets[:-1]] = True
+    before = np.concatenate([[0], np.cumsum(keep)])
+    offsets = before[recordings.offsets]
+    return Recordings(recordings.times[keep], recordings.values[keep], offsets, recordings.columns)
+
+
+def cycles(path: Path) -> tuple[FloatArray, FloatArray]:
+    """Times of the voiced cycles and the dominant frequency at each."""
+    rate, wave = _wave(path)
+    from scipy import ndimage, signal
+
+    sections = signal.butter(ORDER, BAND, btype="bandpass", fs=rate, output="sos")
+    if len(wave) <= 3 * (2 * len(sections) + 1):
+        return np.empty(0), np.empty(0)
+    low = signal.sosfiltfilt(sections, wave)
+    level = np.sqrt(np.maximum(ndimage.uniform_filter1d(low * low, int(LEVEL_SECONDS * rate), mode="constant"), 0))
+    up = np.flatnonzero((low[:-1] <= 0) & (low[1:] > 0))
+    up = up[level[up] > LOUDNESS * level.max()]
+    times = (up - low[up] / (low[up + 1] - low[up])) / rate
+    return times, _dominant(wave, rate, times)
+
+
+def _dominant(wave: FloatArray, rate: int, times: FloatArray) -> FloatArray:
+    """The strongest frequency of the 25 ms that begin at each time."""
+    from scipy import signal
+
+    common = int(np.gcd(rate, SPECTRUM_RATE))
+    slow = signal.resample_poly(wave, SPECTRUM_RATE // common, rate // common)
+    slow = np.append(slow[:1], slow[1:] - PRE_EMPHASIS * slow[:-1])
+    size = int(FRAME_SECONDS * SPECTRUM_RATE)
+    padded = np.pad(slow, (0, size + 1))
+    begin = np.minimum(np.rint(times * SPECTRUM_RATE).astype(np.int64), len(slow))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, size)[begin]
+    frequency = np.fft.rfftfreq(SPECTRUM_SIZE, 1 / SPECTRUM_RATE)
+    heard = (frequency >= SPECTRUM_RANGE[0]) & (frequency <= SPECTRUM_RANGE[1])
+    spectrum = np.abs(np.fft.rfft(frames * np.hanning(size), SPECTRUM_SIZE, axis=1))[:, heard]
+    return frequency[heard][spectrum.argmax(axis=1)] if len(times) else np.empty(0)
+
+
+def _wave(path: Path) -> tuple[int, npt.NDArray[np.float64]]:
+    """Sampling rate and the first channel, loudest sample 1."""
+    try:
+        from scipy.io import wavfile
+    except ImportError as error:
+        raise MissingExtraError("scipy", "raw", "reading wav files") from error
+    try:
+        rate, samples = wavfile.read(path)
+    except Exception as error:  # whatever scipy meets in a damaged file
+        raise DataError(f"not a readable wav file ({error or type(error).__name__})", file=path,
+                        remedy="download it again") from error  # fmt: skip
+    wave = (samples if samples.ndim == 1 else samples[:, 0]).astype(np.float64)
+    if rate < 2 * BAND[1]:
+        raise DataError(f"{rate} samples a second are too few for voices", file=path)
+    if not len(wave) or not np.abs(wave).max() > 0:
+        raise DataError("holds no sound", file=path, remedy="remove it or download it again")
+    return int(rate), wave / np.abs(wave).max()
+
+
+def _listed(raw: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Every wav file with its columns: speaker as `group`, what it was recorded with as `source`."""
+    paths = find(raw, "*.wav")
+    if not paths:
+        raise nothing_found(raw, "wav files, such as AudioMNIST's <speaker>/<digit>_<speaker>_<repetition>.wav")
+    named = [(path, re.fullmatch(r"(\d)_(\w+)_(\d+)", path.stem)) for path in paths]
+    if all(match and path.parent.name == match[2] for path, match in named):
+        facts = {k: v for f in find(raw, "audioMNIST_meta.txt") for k, v in json_file(f).items()}
+        return [
+            (path, _digit(int(match[1]), match[2], int(match[3]), facts)) for path, match in named if match is not None
+        ]
+    speakers = _speaker_map(raw)
+    listed = []
+    for path in paths:
+        speaker = speakers.get(path.name) or speakers.get(path.stem)
+        if speaker is None:
+            raise DataError(
+                "no speaker is known for this recording",
+                file=path,
+                remedy="add a csv with the columns path and speaker to the folder",
+            )
+        # Nothing but the speaker is known of such a recording, so each is a source of its own.
+        listed.append((path, {"group": speaker, "source": str(path.relative_to(raw))}))
+    return listed
+
+
+def _digit(digit: int, speaker: str, repetition: int, facts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "group": f"speaker_{speaker}",
+        "source": f"repetition_{repetition:02d}",
+        "digit": digit,
+        "gender": facts.get(speaker, {}).get("gender"),
+    }
+
+
+def _speaker_map(raw: Path) -> dict[str, str]:
+    """File name (or its stem) -> speaker, from a csv or from Snips' metadata.json."""
+    speakers: dict[str, str] = {}
+    for path in find(raw, "metadata.json"):
+        for key, entry in json_file(path).items():
+            worker = entry.get("worker", {}) if isinstance(entry, dict) else {}
+            if "id" in worker:
+                speakers[str(key)] = str(worker["id"])
+    for path in find(raw, "*.csv"):
+        rows = csv.DictReader(text(path).splitlines())
+        columns = {name.lower(): name for name in rows.fieldnames or []}
+        file = columns.get("path") or columns.get("file") or columns.get("filename")
+        speaker = columns.get("speaker") or columns.get("speakerid") or columns.get("speaker_id")
+        if file and speaker:
+            speakers.update({Path(row[file]).name: row[speaker] for row in rows})
+    return speakers

@@ -1,0 +1,69 @@
+"""Finding and reading raw files, with errors that say what was expected where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroseqret.errors import DataError
+from neuroseqret.sequences import FloatArray
+
+
+def folder(raw: Path) -> Path:
+    """The folder itself if it is one, else a `DataError`."""
+    if not raw.is_dir():
+        raise DataError("no such folder", file=raw, remedy="give the folder that holds the raw files")
+    return raw
+
+
+def find(raw: Path, *patterns: str) -> list[Path]:
+    """All files under the folder that match one of the patterns, sorted; hidden ones left out."""
+    found = {path for pattern in patterns for path in folder(raw).rglob(pattern) if path.is_file()}
+    return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(raw).parts))
+
+
+def nothing_found(raw: Path, expected: str) -> DataError:
+    """The error for a folder that holds none of the files a set is made of."""
+    return DataError("holds no raw files of this set", file=raw, remedy=f"expected {expected}")
+
+
+def text(path: Path) -> str:
+    """The text of a file, UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not a text file ({error.reason} at byte {error.start})", file=path) from error
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", file=path) from error
+
+
+def json_file(path: Path) -> Any:
+    """The content of a JSON file."""
+    try:
+        return json.loads(text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"not JSON ({error.msg} at line {error.lineno})", file=path, remedy="download it again"
+        ) from error
+
+
+def numbers(values: list[str], path: Path, line: int, what: str) -> FloatArray:
+    """Finite numbers from text, or a `DataError` that names the first line (`line` is that of the first value)."""
+    try:
+        made = np.array(values, dtype=np.float64)
+    except ValueError:
+        made = np.array([_number(v) for v in values])
+    if not np.isfinite(made).all():
+        at = int(np.flatnonzero(~np.isfinite(made))[0])
+        raise DataError(f"line {line + at}: {what} is {values[at]!r}, not a number", file=path)
+    return made
+
+
+def _number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return float("nan")

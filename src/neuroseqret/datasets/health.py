@@ -1,0 +1,120 @@
+"""Health: heart beats of patients, retrieval of the same patient.
+
+Download: MIT-BIH Arrhythmia Database 1.0.0 (PhysioNet; ODC-By 1.0): the `.hea` and `.atr` files for the beats, the
+`.dat` files too for the signal. Any folder of PhysioNet WFDB records with the same file types is read.
+
+Three variants:
+- `beats`: an event is an annotated beat, mark = AAMI class (N, S, V, F, Q); windows of 50 beats;
+- `signal` (the paper's): an event is a sample of the first ECG lead, mark = quintile of the normalised change since
+  the sample before; sequences of 10,000 samples. Time is regular then and carries nothing;
+- `changes`: an event where the signal has moved by a fifth of its standard deviation since the last event, mark as
+  above; windows of 200 events.
+
+A patient is mostly one record, so queries are its last third (`prepare` leaves a window between out); where there are
+several records, queries are the last third of the last one and the corpus is the others.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroseqret.datasets.files import find, nothing_found
+from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
+from neuroseqret.datasets.steps import steps
+from neuroseqret.errors import DataError, MissingExtraError, UserError
+from neuroseqret.sequences import EventSequences
+
+#: AAMI EC57 classes and the beat codes of PhysioNet that belong to each; all other codes are no beats.
+AAMI = {
+    "N normal or bundle branch block": "NLRBejn",
+    "S supraventricular ectopic": "AaJS",
+    "V ventricular ectopic": "VEr",
+    "F fusion": "F",
+    "Q paced or unclassifiable": "/fQ?",
+}
+#: Records that PhysioNet says are of one patient.
+SAME_PATIENT = {"201": "201+202", "202": "201+202"}
+EVENTS = {"beats": 50, "signal": 10_000, "changes": 200}
+CHANGE = 0.2
+
+
+def read(raw: Path, *, variant: str = "beats", events: int | None = None, marks: int = 5) -> EventSequences:
+    """Windows of `events` events of every record; `marks` classes of change for the signal variants."""
+    if variant not in EVENTS:
+        raise UserError(f"health has no variant {variant!r}; choose {', '.join(EVENTS)}")
+    suffix = ".atr" if variant == "beats" else ".dat"
+    records = [path.with_suffix("") for path in find(raw, "*.hea") if path.with_suffix(suffix).exists()]
+    if not records:
+        raise nothing_found(raw, f"PhysioNet records, <record>.hea with <record>{suffix}")
+    windows = Windows(EVENTS[variant] if events is None else events)
+    if variant == "beats":
+        whole = Recordings.from_parts(_beats(record) for record in records)
+        return whole.cut(windows).to_sequences(list(AAMI), "seconds")
+    cut = Recordings.from_parts(_signal(record, variant == "signal") for record in records).cut(windows)
+    if not len(cut):
+        raise DataError(f"no record has {windows.events} events", file=raw, remedy="ask for fewer --events")
+    edges = quantile_edges(cut.values, marks)
+    names = edge_names(edges, "+.3f", " standard deviations")
+    return cut.with_marks(by_edges(cut.values, edges)).to_sequences(names, "seconds")
+
+
+def _columns(record: Path) -> dict[str, str]:
+    return {"group": SAME_PATIENT.get(record.name, record.name), "source": record.name}
+
+
+def _wfdb() -> Any:
+    try:
+        import wfdb
+    except ImportError as error:
+        raise MissingExtraError("wfdb", "raw", "reading PhysioNet records") from error
+    return wfdb
+
+
+def _beats(record: Path) -> tuple[Any, Any, dict[str, str]]:
+    wfdb = _wfdb()
+    try:
+        annotation = wfdb.rdann(str(record), "atr")
+        rate = annotation.fs or wfdb.rdheader(str(record)).fs
+    except Exception as error:  # whatever wfdb meets in a damaged file
+        raise _damaged(record.with_suffix(".atr"), error) from error
+    symbols = np.array(annotation.symbol, dtype="U1")
+    codes = np.full(len(symbols), -1, np.int32)
+    for mark, beats in enumerate(AAMI.values()):
+        codes[np.isin(symbols, list(beats))] = mark
+    beat = codes >= 0
+    if not beat.any():
+        raise DataError("no beat annotations", file=record.with_suffix(".atr"))
+    times = annotation.sample[beat] / rate
+    if (np.diff(times) < 0).any():
+        raise DataError("annotations go back in time", file=record.with_suffix(".atr"), remedy="download it again")
+    return times, codes[beat], _columns(record)
+
+
+def _signal(record: Path, every_sample: bool) -> tuple[Any, Any, dict[str, str]]:
+    """Times and normalised changes (in standard deviations of the record) of the first lead."""
+    try:
+        loaded = _wfdb().rdrecord(str(record), channels=[0])
+    except UserError:
+        raise
+    except Exception as error:
+        raise _damaged(record.with_suffix(".dat"), error) from error
+    level = loaded.p_signal[:, 0]
+    level = level[np.isfinite(level)]
+    deviation = level.std() if len(level) else 0.0
+    if not deviation > 0:
+        raise DataError("the first lead is constant", file=record.with_suffix(".dat"))
+    level = level / deviation
+    if every_sample:
+        rows, change = np.arange(1, len(level)), np.diff(level)
+    else:
+        rows, before = steps(level, CHANGE)
+        change = level[rows] - before
+    return rows / loaded.fs, change, _columns(record)
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    return DataError(f"cannot be read as a PhysioNet file ({error or type(error).__name__})", file=path,
+                     remedy="download it again")  # fmt: skip

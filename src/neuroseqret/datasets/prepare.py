@@ -1,0 +1,232 @@
+"""From raw files to a data folder: read, drop doubles, choose queries, split, write.
+
+Queries come from other sources than the corpus sequences of their group, so no recording is on both sides. Where a
+group is one recording (a patient), the queries are its last third, the corpus its beginning, and a window between
+them is left out. Groups with fewer than three corpus sequences are dropped. Row order and ids tell nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.readers.folder import DataFolder, write_folder
+from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.splits import choose_queries, split_queries
+
+MIN_CORPUS = 3
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is said of a set in its `meta.json` and how its queries are chosen; how it is read is in its module."""
+
+    title: str
+    licence: str
+    group_meaning: str
+    query_share: float
+    last_third: bool = False
+
+
+RECIPES = {
+    "audio": Recipe("Spoken words, speaker retrieval", "AudioMNIST: MIT", "speaker", 0.1),
+    "sports": Recipe("Actions in sports videos, sport retrieval", "not stated with the annotations", "sport", 0.2),
+    "celebrity": Recipe("Faces in interviews, person retrieval", "VoxCeleb: CC BY 4.0", "person", 0.2),
+    "electricity": Recipe(
+        "Power of appliances, appliance retrieval", "REFIT: CC BY 4.0; tracebase: ODbL 1.0", "kind of appliance", 0.1
+    ),
+    "health": Recipe("Heart beats, patient retrieval", "MIT-BIH: ODC-By 1.0", "patient", 1 / 3, last_third=True),
+    "twitter": Recipe("Cascades of retweets, veracity retrieval", "not stated", "veracity of the story", 0.2),
+    "amazon": Recipe("Product reviews, category retrieval", "Amazon review data: for research", "category", 0.15),
+}
+
+
+def module(name: str) -> ModuleType:
+    """The module of a set."""
+    if name not in RECIPES:
+        raise UserError(f"no data set is called {name!r}; there are {', '.join(RECIPES)}")
+    return import_module(f"neuroseqret.datasets.{name}")
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """The options that a set's reader takes, with their defaults."""
+    parameters = inspect.signature(module(name).read).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def prepare(
+    name: str,
+    raw: str | PathLike[str],
+    out: str | PathLike[str],
+    *,
+    relevance: str = "groups",
+    query_share: float | None = None,
+    seed: int = 0,
+    progress: Callable[..., Any] | None = None,
+    **options: Any,
+) -> DataFolder:
+    """Make the data folder `out` of the raw files in the folder `raw` by the recipe of the set `name`."""
+    known = options_of(name)
+    if unknown := sorted(set(options) - set(known)):
+        has = ", ".join(f"--{o.replace('_', '-')}" for o in known if o not in ("seed", "progress"))
+        raise UserError(f"{name} has no option --{unknown[0].replace('_', '-')}; it has {has}")
+    given = dict(options)
+    given |= {"seed": seed} if "seed" in known else {}
+    given |= {"progress": progress} if "progress" in known else {}
+    sequences = module(name).read(Path(raw), **given)
+    recipe = RECIPES[name]
+    paragraphs = (inspect.getdoc(module(name)) or "").split("\n\n")
+    meta = {
+        "name": name,
+        "title": recipe.title,
+        "licence": recipe.licence,
+        "group_meaning": recipe.group_meaning,
+        "how": " ".join(" ".join(p.split()) for p in paragraphs[1:] if not p.startswith("Download")),
+        "options": {k: v for k, v in {**known, **options}.items() if k not in ("seed", "progress")},
+    }
+    return prepare_sequences(
+        sequences,
+        out,
+        relevance=relevance if sequences.groups is not None else "subsequences",
+        query_share=recipe.query_share if query_share is None else query_share,
+        last_third=recipe.last_third,
+        seed=seed,
+        meta=meta,
+    )
+
+
+def prepare_sequences(
+    sequences: EventSequences,
+    out: str | PathLike[str],
+    *,
+    relevance: str = "groups",
+    query_share: float = 0.15,
+    last_third: bool = False,
+    seed: int = 0,
+    meta: Mapping[str, Any] | None = None,
+) -> DataFolder:
+    """Make a data folder of sequences: `relevance` from their `groups`, or from `subsequences` when there are none."""
+    about = {"name": Path(out).name, **(meta or {}), "relevance": relevance, "seed": seed}
+    if relevance == "subsequences":
+        from neuroseqret.subsequences import make_relevance
+
+        corpus, queries = make_relevance(sequences, seed=seed)
+        queries = split_queries(queries, seed)
+    elif relevance == "groups":
+        if sequences.groups is None:
+            raise DataError(
+                "the sequences have no groups", remedy="add a group column or take --relevance subsequences"
+            )
+        corpus, queries = divide(sequences, query_share, last_third, seed)
+        about["query_share"] = round(query_share, 4)
+    else:
+        raise UserError(f"relevance comes from groups or from subsequences, not from {relevance!r}")
+    corpus, queries = _anonymous(corpus, queries, str(about["name"]), seed)
+    about["counts"] = counts(corpus, queries)
+    return write_folder(out, corpus, queries, meta=about)
+
+
+def divide(
+    sequences: EventSequences, query_share: float, last_third: bool = False, seed: int = 0
+) -> tuple[EventSequences, EventSequences]:
+    """Corpus and queries (with their `split`) of one labelled set."""
+    sequences = sequences[_first_of_equals(sequences)]
+    if last_third:
+        is_query, is_corpus = tail_of_groups(sequences)
+    else:
+        is_query = choose_queries(sequences, query_share, seed, MIN_CORPUS)
+        is_corpus = ~is_query
+    group = _codes(sequences, "group")
+    enough = np.bincount(group[is_corpus], minlength=group.max() + 1 if len(group) else 0) >= MIN_CORPUS
+    is_query, is_corpus = is_query & enough[group], is_corpus & enough[group]
+    if not is_query.any():
+        raise DataError(
+            f"no group has two sources and {MIN_CORPUS} sequences left beside its queries",
+            remedy="add raw files: queries must come from other recordings than the corpus",
+        )
+    return sequences[is_corpus], split_queries(sequences[is_query], seed)
+
+
+def tail_of_groups(sequences: EventSequences) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Query and corpus rows where a group is one recording: the last third of its windows, and all but one before.
+
+    Of a group with several recordings the last one gives the queries, the others are the corpus.
+    """
+    group, source = _codes(sequences, "group"), _codes(sequences, "source")
+    position = np.asarray(sequences.column("position"))
+    is_query, is_corpus = np.zeros(len(group), bool), np.zeros(len(group), bool)
+    for rows in _runs(group):
+        last = rows[source[rows] == source[rows].max()]
+        windows = int(position[last].max()) + 1
+        is_query[last] = position[last] >= windows - windows // 3
+        others = rows[source[rows] != source[rows].max()]
+        is_corpus[others] = True
+        if not len(others):
+            is_corpus[last] = position[last] < windows - windows // 3 - 1
+    return is_query, is_corpus
+
+
+def counts(corpus: EventSequences, queries: EventSequences) -> dict[str, Any]:
+    """The numbers that `meta.json` reports."""
+    lengths = np.concatenate([corpus.lengths, queries.lengths])
+    split = queries.column("split")
+    groups = corpus.groups
+    return {
+        "corpus": len(corpus),
+        "queries": len(queries),
+        "queries_by_split": dict(sorted(Counter(split.to_pylist() if split is not None else []).items())),
+        "events": int(lengths.sum()),
+        "marks": corpus.num_marks,
+        "groups": len(groups.unique()) if groups is not None else None,
+        "length_min": int(lengths.min()),
+        "length_median": float(np.median(lengths)),
+        "length_max": int(lengths.max()),
+    }
+
+
+def _first_of_equals(sequences: EventSequences) -> IntArray:
+    """Rows without those whose events equal an earlier row's of the same group."""
+    group = _codes(sequences, "group")
+    seen: dict[tuple[int, bytes, bytes], int] = {}
+    times, marks, offsets = sequences.times, sequences.marks, sequences.offsets
+    for row in range(len(sequences)):
+        part = slice(offsets[row], offsets[row + 1])
+        seen.setdefault((int(group[row]), times[part].tobytes(), marks[part].tobytes()), row)
+    return np.fromiter(seen.values(), np.int64, len(seen))
+
+
+def _anonymous(
+    corpus: EventSequences, queries: EventSequences, name: str, seed: int
+) -> tuple[EventSequences, EventSequences]:
+    """Both in random order, with numbers over both as ids."""
+    rng = np.random.default_rng(seed)
+    corpus, queries = corpus[rng.permutation(len(corpus))], queries[rng.permutation(len(queries))]
+    number = rng.permutation(len(corpus) + len(queries))
+    ids = pa.array([f"{name}-{i:06d}" for i in number], pa.large_string())
+    return corpus.with_column("id", ids[: len(corpus)]), queries.with_column("id", ids[len(corpus) :])
+
+
+def _codes(sequences: EventSequences, name: str) -> IntArray:
+    column = sequences.column(name)
+    if column is None:
+        raise DataError(f"the sequences have no column {name!r}")
+    values = np.array(column.to_pylist(), dtype=object)
+    return np.unique(values.astype(str), return_inverse=True)[1].astype(np.int64)
+
+
+def _runs(codes: IntArray) -> list[IntArray]:
+    """The rows of each code."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(codes) else []

@@ -1,0 +1,105 @@
+"""The houses of REFIT: which appliance each column measures, and its readings.
+
+The read-me text that comes with the csv files lists the appliances as `House 1` and, below it,
+`0.Aggregate, 1.Fridge, 2.Chest Freezer, ...`. Columns that name their appliance themselves need no read-me.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from neuroseqret.datasets.files import find, text
+from neuroseqret.errors import DataError
+from neuroseqret.sequences import FloatArray
+
+NO_APPLIANCE = {"time", "unix", "aggregate", "issues"}
+UNUSED = {"not used", "unknown"}
+
+
+def devices(raw: Path, houses: list[Path]) -> Iterator[tuple[FloatArray, FloatArray, dict[str, str]]]:
+    """Times (seconds since 1970), watts and columns of every appliance of every house."""
+    names = _appliances(raw)
+    for path in houses:
+        table = _table(path)
+        times = table.column("Unix").to_numpy().astype(np.float64)
+        order = np.argsort(times, kind="stable")
+        house = _house(path)
+        for column in table.column_names:
+            if column.lower() in NO_APPLIANCE:
+                continue
+            kind = _kind(_name(column, house, names, path))
+            if kind.lower() in UNUSED:
+                continue
+            watts = table.column(column).to_numpy().astype(np.float64)
+            columns = {"group": kind, "device": f"House{house}:{column}", "house": str(house)}
+            yield times[order], watts[order], columns
+
+
+def _table(path: Path) -> pa.Table:
+    try:
+        table = pacsv.read_csv(path)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"not a comma-separated table ({str(error).splitlines()[0]})", file=path) from error
+    if "Unix" not in table.column_names:
+        found = ", ".join(table.column_names[:5])
+        raise DataError(f"no column 'Unix' (found {found}, ...)", file=path, remedy="take REFIT's cleaned files")
+    for name in table.column_names:
+        column = table.column(name)
+        if name != "Time" and not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            raise DataError(f"column {name!r} holds text, not numbers", file=path, remedy="download it again")
+        if name != "Time" and column.null_count:
+            raise DataError(f"column {name!r} has {column.null_count} empty cells", file=path)
+    if "Issues" in table.column_names:
+        # The owners advise to discard the rows whose appliances add up to more than the household.
+        table = table.filter(pa.array(table.column("Issues").to_numpy() == 0))
+    return table
+
+
+def _house(path: Path) -> int:
+    found = re.search(r"house\W*_?(\d+)", path.stem, re.IGNORECASE)
+    if not found:
+        raise DataError("the file's name does not say which house it is", file=path, remedy="keep REFIT's names")
+    return int(found[1])
+
+
+def _appliances(raw: Path) -> dict[tuple[int, int], str]:
+    """(house, column) -> name, from a read-me text in the folder; empty without one."""
+    names: dict[tuple[int, int], str] = {}
+    for path in find(raw, "*.txt", "*.md"):
+        content = text(path)
+        blocks = re.split(r"^\s*House\s+(\d+)\s*$", content, flags=re.MULTILINE)
+        for house, block in zip(blocks[1::2], blocks[2::2], strict=True):
+            listed = block.split("!NOTES")[0]
+            for number, name in re.findall(r"(?<!\w)(\d)\.\s*(.+?)\s*(?=,|\s\d\.|\n|$)", listed):
+                names[int(house), int(number)] = name
+    return names
+
+
+def _name(column: str, house: int, names: dict[tuple[int, int], str], path: Path) -> str:
+    numbered = re.fullmatch(r"appliance\s*(\d+)", column, re.IGNORECASE)
+    if not numbered:
+        return column
+    key = (house, int(numbered[1]))
+    if key not in names:
+        raise DataError(
+            f"nothing says what {column} of house {house} is",
+            file=path,
+            remedy="put REFIT's read-me text, which lists the appliances, beside the csv files",
+        )
+    return names[key]
+
+
+def _kind(name: str) -> str:
+    """The kind of appliance: rooms, counts and owners left out."""
+    plain = re.sub(r"\(.*?\)|\?", "", name).strip()
+    if "computer" in plain.lower():
+        return "Computer"
+    if plain.lower().startswith("television"):
+        return "Television"
+    return {"Dryer": "Tumble Dryer", "Fridge & Freezer": "Fridge-Freezer"}.get(plain, plain)

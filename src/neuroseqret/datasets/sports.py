@@ -1,0 +1,192 @@
+"""Sports: actions in sports videos, retrieval of the same sport.
+
+Download: the MultiTHUMOS annotations of Yeung et al., "Every Moment Counts" (Stanford), as
+`multithumos.zip` (a folder `annotations` with one `.txt` an action: video, start and end in seconds on each line;
+`class_list.txt`), or as one of the JSON files that action-localisation repositories carry: with labels by name
+(`{"database": {video: {"annotations": [{"label", "segment"}]}}}`) or by number
+(`{video: {"actions": [[class, start, end]]}}`). Licence: not stated with the annotations.
+
+An event is the start of an annotated action, its mark the action. The group is the sport: the most frequent of the
+20 THUMOS classes in the video; CliffDiving wins over Diving, which is annotated along with it; bowling and batting
+are one sport. Marks that name a sport are left out, as they would give the answer away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroseqret.datasets.files import find, json_file, nothing_found, numbers, text
+from neuroseqret.datasets.recordings import Recordings, Windows
+from neuroseqret.errors import DataError
+from neuroseqret.sequences import EventSequences
+
+#: The classes of THUMOS'14 in their published order; class n of MultiTHUMOS is the n-th of both lists.
+SPORTS = [
+    "BaseballPitch",
+    "BasketballDunk",
+    "Billiards",
+    "CleanAndJerk",
+    "CliffDiving",
+    "CricketBowling",
+    "CricketShot",
+    "Diving",
+    "FrisbeeCatch",
+    "GolfSwing",
+    "HammerThrow",
+    "HighJump",
+    "JavelinThrow",
+    "LongJump",
+    "PoleVault",
+    "Shotput",
+    "SoccerPenalty",
+    "TennisSwing",
+    "ThrowDiscus",
+    "VolleyballSpiking",
+]
+ACTIONS = [
+    "Walk",
+    "Sit",
+    "StandUp",
+    "Stand",
+    "Run",
+    "Jump",
+    "Fall",
+    "PickUp",
+    "Hug",
+    "PatPerson",
+    "HighFive",
+    "FistPump",
+    "ClapHands",
+    "OneRaisedArmCelebrate",
+    "TwoRaisedArmCelebrate",
+    "Throw",
+    "Drop",
+    "OneHandedCatch",
+    "TwoHandedCatch",
+    "BodyRoll",
+    "BodyTurn",
+    "BodyBend",
+    "BodyContract",
+    "Squat",
+    "BasketballDribble",
+    "BasketballPass",
+    "BasketballBlock",
+    "BasketballShot",
+    "BasketballGuard",
+    "VolleyballSet",
+    "VolleyballBump",
+    "VolleyballBlock",
+    "VolleyballServe",
+    "WeightliftingClean",
+    "WeightliftingJerk",
+    "HammerThrowWindUp",
+    "HammerThrowSpin",
+    "HammerThrowRelease",
+    "PoleVaultPlantPole",
+    "ShotPutBend",
+    "DiscusWindUp",
+    "DiscusRelease",
+    "TalkToCamera",
+    "CloseUpTalkToCamera",
+    "NoHuman",
+]
+CLASSES = [*SPORTS, *ACTIONS]
+NAMING = ("Basketball", "Volleyball", "Weightlifting", "HammerThrow", "PoleVault", "ShotPut", "Discus")
+MERGED = {"CricketBowling": "Cricket", "CricketShot": "Cricket"}
+#: The marks: actions that name no sport.
+MARKS = [a for a in ACTIONS if not a.startswith(NAMING)]
+
+Segments = tuple[list[str], list[str], list[float]]
+
+
+def read(raw: Path, *, variant: str = "generic", events: int = 20) -> EventSequences:
+    """Sequences of `events` to `2 events - 1` actions; `variant` `generic` drops the sport-naming marks, `all` not."""
+    if variant not in ("generic", "all"):
+        raise DataError(f"sports has no variant {variant!r}", remedy="choose generic or all")
+    videos, labels, starts = _segments(raw)
+    code = {name: number for number, name in enumerate(CLASSES)}
+    video_names, video = np.unique(np.array(videos), return_inverse=True)
+    action = np.array([code[label] for label in labels])
+    sport = _sports(video, action, len(video_names))
+    names = MARKS if variant == "generic" else [*SPORTS, *ACTIONS]
+    new_mark = np.full(len(CLASSES), -1, np.int32)
+    new_mark[[code[name] for name in names]] = np.arange(len(names))
+    kept = (new_mark[action] >= 0) & (sport[video] >= 0)
+    groups = np.array([MERGED.get(name, name) for name in SPORTS])
+    recordings = Recordings.from_events(
+        video[kept],
+        np.array(starts)[kept],
+        new_mark[action[kept]],
+        {"group": groups[sport[video[kept]]], "source": video_names[video[kept]]},
+    )
+    return recordings.cut(Windows(events, "spread")).to_sequences(names, "seconds")
+
+
+def _sports(video: Any, action: Any, videos: int) -> Any:
+    """The most frequent sport of each video, -1 where none is annotated."""
+    counts = np.zeros((videos, len(SPORTS)), np.int64)
+    is_sport = action < len(SPORTS)
+    np.add.at(counts, (video[is_sport], action[is_sport]), 1)
+    cliff, diving = SPORTS.index("CliffDiving"), SPORTS.index("Diving")
+    counts[:, diving] *= counts[:, cliff] == 0
+    return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
+
+
+def _segments(raw: Path) -> Segments:
+    """Video, action and start of every annotated segment, from whichever form is in the folder."""
+    videos: list[str] = []
+    labels: list[str] = []
+    starts: list[float] = []
+    jsons = find(raw, "*.json")
+    texts = [p for p in find(raw, "*.txt") if p.stem in set(CLASSES)]
+    if not jsons and not texts:
+        raise nothing_found(raw, "MultiTHUMOS .json, or annotations/<Action>.txt")
+    # One annotation set is enough: several forms in one folder hold the same segments.
+    chosen: Iterable[tuple[str, str, float]] = _from_texts(texts) if texts else _from_json(_named_first(jsons))
+    for video, label, start in chosen:
+        videos.append(video)
+        labels.append(label)
+        starts.append(start)
+    return videos, labels, starts
+
+
+def _named_first(paths: list[Path]) -> Path:
+    named = [p for p in paths if '"database"' in text(p)[:4096]]
+    return (named or paths)[0]
+
+
+def _from_texts(paths: list[Path]) -> Iterable[tuple[str, str, float]]:
+    for path in paths:
+        rows = [(n, line.split()) for n, line in enumerate(text(path).splitlines(), 1) if line.strip()]
+        for n, cells in rows:
+            if len(cells) != 3:
+                raise DataError(f"line {n}: {len(cells)} columns, not video, start and end", file=path)
+        starts = [float(numbers([cells[1]], path, n, "the start")[0]) for n, cells in rows]
+        yield from ((cells[0], path.stem, start) for (_, cells), start in zip(rows, starts, strict=True))
+
+
+def _from_json(path: Path) -> Iterable[tuple[str, str, float]]:
+    content = json_file(path)
+    try:
+        if "database" in content:
+            for video, entry in content["database"].items():
+                for segment in entry["annotations"]:
+                    yield video, _known(segment["label"], path, video), float(segment["segment"][0])
+        else:
+            for video, entry in content.items():
+                for number, start, _ in entry["actions"]:
+                    yield video, _known(int(number), path, video), float(start)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise DataError(f"not MultiTHUMOS annotations ({error!r})", file=path) from error
+
+
+def _known(label: str | int, path: Path, video: str) -> str:
+    if isinstance(label, int) and 1 <= label <= len(CLASSES):
+        return CLASSES[label - 1]
+    if label in CLASSES:
+        return str(label)
+    raise DataError(f"unknown action {label!r}", file=path, sequence=video)
