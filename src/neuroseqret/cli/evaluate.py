@@ -4,60 +4,63 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Optional, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from neuroseqret.cli.console import out, progress, remarks
 from neuroseqret.errors import DataError
 
+if TYPE_CHECKING:
+    from neuroseqret.evaluation.protocol import Condition, Protocol
+    from neuroseqret.evaluation.report import Report, Test
+    from neuroseqret.evaluation.runner import Result
+
 
 def evaluate(
-    data: Annotated[Path, typer.Argument(help="Data folder: corpus.parquet, queries.parquet, optional qrels.txt.")],
-    method: Annotated[
-        Optional[list[str]],  # noqa: UP045  # typer reads the annotation at run time, also on Python 3.10
-        typer.Option(help="Name of a method (fitted here) or a model folder (loaded); may be repeated."),
-    ] = None,
-    protocol: Annotated[
-        str, typer.Option(help="full: rank the whole corpus; sampled: all relevant and 1000 others, as in the paper.")
-    ] = "full",
-    corpus: Annotated[
-        str, typer.Option(help="seen: train with the whole corpus; unseen: train with one half, rank the other.")
-    ] = "seen",
-    split: Annotated[str, typer.Option(help="Which queries are answered: test, validation or train.")] = "test",
-    seed: Annotated[int, typer.Option(help="Of fitting, sampled lists, drawn queries and tests.")] = 0,
-    max_seconds: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(min=0.001, help="Longest time to fit each method for."),
-    ] = None,
-    max_queries: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Draw so many queries, the same for every method."),
-    ] = None,
-    test: Annotated[
-        str, typer.Option(help="Significance test over queries: randomisation or fisher-exact.")
-    ] = "randomisation",
-    json_file: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--json", help="Write the figures to this file."),
-    ] = None,
-    run_folder: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--run", help="Write per-query measures (Parquet) and rankings (TREC runs) to this folder."),
-    ] = None,
-    cache: Annotated[bool, typer.Option(help="Reuse results that were computed before.")] = True,
+    data: Path = typer.Argument(..., help="Data folder: corpus.parquet, queries.parquet, optional qrels.txt."),
+    method: list[str] = typer.Option(
+        [], "--method", help="Name of a method (fitted here) or a model folder (loaded); may be given several times."
+    ),
+    protocol: str = typer.Option(
+        "full",
+        "--protocol",
+        help="full: rank the whole corpus; sampled: all relevant and 1000 others, as in the paper.",
+    ),
+    corpus: str = typer.Option(
+        "seen", "--corpus", help="seen: train with the whole corpus; unseen: train with one half, rank the other."
+    ),
+    split: str = typer.Option("test", "--split", help="Which queries are answered: test, validation or train."),
+    seed: int = typer.Option(0, "--seed", help="Of fitting, sampled lists, drawn queries and tests."),
+    max_seconds: float | None = typer.Option(
+        None, "--max-seconds", min=0.001, help="Longest time to fit each method for."
+    ),
+    max_queries: int | None = typer.Option(
+        None, "--max-queries", min=1, help="Draw so many queries, the same for every method."
+    ),
+    test: str = typer.Option(
+        "randomisation", "--test", help="Significance test over queries: randomisation or fisher-exact."
+    ),
+    json_file: Path | None = typer.Option(None, "--json", help="Write the figures to this file."),
+    run_folder: Path | None = typer.Option(
+        None, "--run", help="Write per-query measures (Parquet) and rankings (TREC runs) to this folder."
+    ),
+    cache: bool = typer.Option(True, help="Reuse results that were computed before."),
 ) -> None:
-    """Compare methods: AP, nDCG, RR over the queries of a split, with random and histogram always beside them."""
+    """Compare methods over the queries of a split: AP, nDCG@10, nDCG@20, RR, AP@10/hits.
+
+    The methods 'random' and 'histogram' are always among them. A method that fails is shown with its reason, and
+    the command then ends with exit code 1.
+    """
     from neuroseqret import methods
     from neuroseqret.evaluation.cache import ResultCache
-    from neuroseqret.evaluation.protocol import Condition, Protocol, make_task
-    from neuroseqret.evaluation.report import Report, Test
+    from neuroseqret.evaluation.protocol import make_task
+    from neuroseqret.evaluation.report import Report
     from neuroseqret.evaluation.runner import run
-    from neuroseqret.readers import read_folder
     from neuroseqret.readers.files import new_file
+    from neuroseqret.readers.folder import read_folder
 
     folder = read_folder(data)
     if folder.queries is None or folder.relevance is None:
@@ -66,24 +69,24 @@ def evaluate(
     task = make_task(
         folder.queries,
         folder.corpus,
-        None if folder.queries.column("split") is None and folder.relevance.labels is not None else folder.relevance,
-        protocol=cast(Protocol, protocol),
-        condition=cast(Condition, corpus),
+        folder.relevance,
+        protocol=cast("Protocol", protocol),
+        condition=cast("Condition", corpus),
         split=split,
         seed=seed,
         max_queries=max_queries,
     )
-    report = Report(folder.name, task, [], cast(Test, test))  # a wrong test is found before hours of work
+    Report(folder.name, task, [], cast("Test", test))  # a wrong test is found before hours of work, not after
     results = run(
         task,
-        method or [],
+        method,
         methods,
         max_seconds=max_seconds,
         cache=ResultCache() if cache else None,
         progress=progress,
         remark=lambda line: remarks.print(line, markup=False),
     )
-    report = Report(folder.name, task, results, cast(Test, test))
+    report = Report(folder.name, task, results, cast("Test", test))
     out.print(table(report))
     for line in notes(report):
         out.print(line, markup=False)
@@ -92,5 +95,54 @@ def evaluate(
             path.write_text(json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if run_folder is not None:
         report.save(run_folder)
-    if any(result.error for result in results):
+    if any(result.error is not None for result in results):
         raise typer.Exit(1)
+
+
+def table(report: Report) -> Table:
+    """One row a method: best value bold, second underlined, signs of significance; `failed` where it did."""
+    from neuroseqret.evaluation.metrics import MEASURES
+
+    task = report.task
+    ranked = "whole corpus" if task.protocol == "full" else "sampled lists"
+    asked = f"{len(task.queries):,} {task.split} queries"
+    made = Table(
+        title=f"{report.data}: {asked}, {ranked}, corpus {task.condition}, seed {task.seed}", title_justify="left"
+    )
+    made.add_column("method", overflow="fold")
+    for measure in MEASURES:
+        made.add_column(measure, justify="right", no_wrap=True)
+    made.add_column("seconds", justify="right", no_wrap=True)
+    order = {measure: report.order(measure) for measure in MEASURES}
+    for result in report.results:
+        if result.error is not None:
+            cells = [Text("failed", "red")] + [Text("")] * (len(MEASURES) - 1)
+        else:
+            cells = [_cell(report, order[measure], result, measure) for measure in MEASURES]
+        made.add_row(Text(result.name), *cells, f"{result.seconds:.1f}{'*' if result.cached else ' '}")
+    return made
+
+
+def _cell(report: Report, order: list[str], result: Result, measure: str) -> Text:
+    style = {0: "bold", 1: "underline"}.get(order.index(result.name), "")
+    return Text.assemble((f"{100 * result.mean(measure):.1f}", style), report.marks(result.name, measure).ljust(2))
+
+
+def notes(report: Report) -> list[str]:
+    """What one must know to read the table."""
+    from neuroseqret.evaluation.report import BAR, LEVEL
+
+    task = report.task
+    test = "paired randomisation test" if report.test == "randomisation" else "Fisher's exact test on queries won"
+    lines = [
+        "Percent of the largest possible value; the best is bold, the second underlined. "
+        f"At {LEVEL:.0%}, by {test} with Holm's correction: † better than the next best, ▲ ▼ better, worse than {BAR}."
+    ]
+    if task.left_out:
+        lines.append(f"{task.left_out} {task.split} queries have nothing relevant in the ranked corpus: left out.")
+    if task.not_drawn:
+        lines.append(f"{task.not_drawn} more {task.split} queries were not drawn, for any method (--max-queries).")
+    if any(result.cached for result in report.results):
+        lines.append("* computed before; --no-cache computes it again.")
+    lines += [f"{result.name} failed: {result.error}" for result in report.results if result.error is not None]
+    return lines

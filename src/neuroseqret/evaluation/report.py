@@ -1,0 +1,176 @@
+"""The results of several methods on one task, side by side: means, who is significantly better, files to keep."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import neuroseqret
+from neuroseqret.errors import UserError
+from neuroseqret.evaluation.metrics import MEASURES
+from neuroseqret.evaluation.protocol import Task
+from neuroseqret.evaluation.runner import Result
+from neuroseqret.evaluation.significance import fisher_exact_test, holm, randomisation_test
+from neuroseqret.readers.files import new_folder
+from neuroseqret.readers.trec import write_run
+from neuroseqret.sequences import FloatArray
+
+Test = Literal["randomisation", "fisher-exact"]
+LEVEL = 0.05
+BAR = "histogram"  # the method that the others have to beat
+PER_QUERY = "per_query.parquet"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A table: one row a method, one column a measure."""
+
+    data: str
+    task: Task
+    results: Sequence[Result]
+    test: Test = "randomisation"
+
+    def __post_init__(self) -> None:
+        if self.test not in get_args(Test):
+            raise UserError(f"no test is called {self.test!r}; there are {', '.join(get_args(Test))}")
+
+    @property
+    def answered(self) -> list[Result]:
+        """The methods that did not fail."""
+        return [r for r in self.results if r.answers is not None]
+
+    def order(self, measure: str) -> list[str]:
+        """Names of the methods that did not fail, best first by the mean of a measure."""
+        return [r.name for r in sorted(self.answered, key=lambda r: -r.mean(measure))]
+
+    @cached_property
+    def corrected(self) -> dict[str, FloatArray]:
+        """Corrected p-values, (methods that answered, measures): each against the bar, and against the best other.
+
+        One family for Holm's correction: all methods, all measures, both questions. NaN where a method would be
+        compared with itself, and, for the second question, where it is not the best.
+        """
+        bar = np.full((len(self.answered), len(MEASURES)), np.nan)
+        best = bar.copy()
+        row_of = {r.name: row for row, r in enumerate(self.answered)}
+        if BAR in row_of:
+            others = [r for r in self.answered if r.name != BAR]
+            p = compare(others, self.answered[row_of[BAR]], self.test, self.task.seed)
+            bar[[row_of[r.name] for r in others]] = p
+        for column, measure in enumerate(MEASURES):
+            if len(self.answered) > 1:
+                first, second = (self.answered[row_of[name]] for name in self.order(measure)[:2])
+                best[row_of[first.name], column] = compare([first], second, self.test, self.task.seed)[0, column]
+        both = holm(np.stack([bar, best]))
+        return {"bar": both[0], "best": both[1]}
+
+    def marks(self, name: str, measure: str) -> str:
+        """Signs of significance at the 5 % level: † the best, better than the next; ▲ ▼ better, worse than the bar."""
+        row = [r.name for r in self.answered].index(name)
+        column = MEASURES.index(measure)
+        sign = "†" if self.corrected["best"][row, column] <= LEVEL else ""
+        if self.corrected["bar"][row, column] <= LEVEL:
+            bar = next(r for r in self.answered if r.name == BAR)
+            sign += "▲" if self.answered[row].mean(measure) > bar.mean(measure) else "▼"
+        return sign
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON: means in 0..1, or the reason of a failure, by method; corrected p-values beside."""
+        methods: dict[str, dict[str, Any]] = {}
+        for result in self.results:
+            if result.error is not None:
+                methods[result.name] = {"error": result.error, "seconds": result.seconds}
+            else:
+                methods[result.name] = {**result.means(), "seconds": result.seconds}
+        p_values = {
+            question: {
+                result.name: {m: float(v) for m, v in zip(MEASURES, table[row], strict=True) if not math.isnan(v)}
+                for row, result in enumerate(self.answered)
+                if not np.isnan(table[row]).all()
+            }
+            for question, table in (
+                (f"against {BAR}", self.corrected["bar"]),
+                ("best against next", self.corrected["best"]),
+            )
+        }
+        return {
+            "data": self.data,
+            "protocol": self.task.protocol,
+            "corpus": self.task.condition,
+            "split": self.task.split,
+            "seed": self.task.seed,
+            "queries": len(self.task.queries),
+            "queries_left_out": self.task.left_out,
+            "queries_not_drawn": self.task.not_drawn,
+            "version": neuroseqret.__version__,
+            "methods": methods,
+            "significance": {"test": self.test, "correction": "holm", **p_values},
+        }
+
+    def per_query(self) -> pa.Table:
+        """One row a method and query: how many were relevant, how many ranked, and every measure."""
+        queries = len(self.task.queries)
+        columns: dict[str, Any] = {
+            "method": np.repeat([r.name for r in self.answered], queries),
+            "query": self.task.queries.ids.to_pylist() * len(self.answered),
+            "relevant": np.tile(self.task.relevance.counts, len(self.answered)),
+            "candidates": np.tile(self.task.candidates, len(self.answered)),
+        }
+        for measure in MEASURES:
+            parts = [r.answers.measures[measure] for r in self.answered if r.answers is not None]
+            columns[measure] = np.concatenate(parts) if parts else np.empty(0)
+        return pa.table(columns)
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Per-query measures (Parquet) and the top of every ranking (a TREC run a method) in a new folder."""
+        names = _file_names([r.name for r in self.answered])
+        corpus_ids = np.array(self.task.corpus.ids.to_pylist(), dtype=object)
+        with new_folder(folder, PER_QUERY) as target:
+            pq.write_table(self.per_query(), target / PER_QUERY, compression="zstd")
+            for result, file in zip(self.answered, names, strict=True):
+                assert result.answers is not None
+                rows, scores = result.answers.top_rows, result.answers.top_scores
+                run = {
+                    query: dict(zip(corpus_ids[rows[q][rows[q] >= 0]], scores[q][rows[q] >= 0].tolist(), strict=True))
+                    for q, query in enumerate(self.task.queries.ids.to_pylist())
+                }
+                write_run(run, target / file, tag=file.removesuffix(".run"))
+        return Path(folder)
+
+
+def compare(results: Sequence[Result], reference: Result, test: Test = "randomisation", seed: int = 0) -> FloatArray:
+    """p-values, uncorrected, of the methods against a reference: (methods, measures)."""
+    if not results:
+        return np.empty((0, len(MEASURES)))
+    theirs = np.concatenate([_values(r) for r in results], axis=1)
+    mine = np.tile(_values(reference), (1, len(results)))
+    p = fisher_exact_test(theirs, mine) if test == "fisher-exact" else randomisation_test(theirs, mine, seed=seed)
+    return p.reshape(len(results), len(MEASURES))
+
+
+def _values(result: Result) -> FloatArray:
+    if result.answers is None:
+        raise UserError(f"{result.name} failed, so it cannot be compared: {result.error}")
+    return np.stack([result.answers.measures[m] for m in MEASURES], axis=1)  # (queries, measures)
+
+
+def _file_names(names: Sequence[str]) -> list[str]:
+    """A file name for each method: its name or its folder's last part; numbered where that would be the same."""
+    files: list[str] = []
+    for name in names:
+        plain = re.sub(r"[^\w.-]+", "_", Path(name).name) or "method"
+        number = 1
+        while (file := f"{plain}{'' if number == 1 else f'-{number}'}.run") in files:
+            number += 1
+        files.append(file)
+    return files

@@ -1,0 +1,146 @@
+"""Methods by name and by folder: fitted on the right data, cached, never stale; a failure is a row with a reason."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from neuroseqret.baselines.random import Random
+from neuroseqret.errors import UserError
+from neuroseqret.evaluation.cache import ResultCache
+from neuroseqret.evaluation.protocol import make_task
+from neuroseqret.evaluation.runner import run
+from neuroseqret.models.folder import read_config
+
+
+class Recorder(Random):
+    """Remembers what it was fitted on."""
+
+    name = "recorder"
+    fitted: ClassVar[list[tuple]] = []
+
+    def fit(self, queries, corpus, relevance=None, *, seed=0, max_seconds=None, **options):
+        self.fitted.append((queries, corpus, relevance, seed, max_seconds))
+        return super().fit(queries, corpus, relevance, seed=seed)
+
+
+class Refusing(Random):
+    name = "refusing"
+
+    def fit(self, queries, corpus, relevance=None, *, seed=0, max_seconds=None, **options):
+        raise UserError("series are too short; use longer ones")
+
+
+class Buggy(Random):
+    name = "buggy"
+
+    def score(self, queries, candidates):
+        raise ZeroDivisionError("division by zero")
+
+
+class Names:
+    """A registry of the methods above."""
+
+    classes: ClassVar[dict[str, type]] = {
+        "random": Random,
+        "histogram": Recorder,
+        "refusing": Refusing,
+        "buggy": Buggy,
+        "recorder": Recorder,
+    }
+
+    def method_class(self, name):
+        if name not in self.classes:
+            raise UserError(f"no method is called {name!r}")
+        return self.classes[name]
+
+    def make(self, name):
+        return self.method_class(name)()
+
+    def load(self, folder):
+        return self.method_class(read_config(folder)["model"]).load(folder)
+
+
+@pytest.fixture
+def task(sets):
+    return make_task(*sets(), protocol="sampled", negatives=10, seed=4)
+
+
+@pytest.fixture(autouse=True)
+def nothing_fitted():
+    Recorder.fitted.clear()
+
+
+def test_random_and_histogram_are_always_there(task):
+    assert [r.name for r in run(task, [], Names())] == ["random", "histogram"]
+    assert [r.name for r in run(task, ["recorder", "random", "recorder"], Names())] == [
+        "histogram", "recorder", "random"
+    ]  # fmt: skip
+
+
+def test_named_methods_are_fitted_on_the_training_part(sets):
+    task = make_task(*sets(), condition="unseen", seed=4)
+    run(task, ["recorder"], Names(), max_seconds=7.0)
+    queries, corpus, relevance, seed, max_seconds = Recorder.fitted[-1]
+    assert corpus is task.training_corpus
+    assert queries is task.training_queries
+    assert relevance is task.training_relevance
+    assert (seed, max_seconds) == (4, 7.0)
+
+
+def test_a_second_call_computes_nothing(task, tmp_path):
+    kept = ResultCache(tmp_path)
+    first = run(task, ["recorder"], Names(), cache=kept)
+    fits = len(Recorder.fitted)
+    second = run(task, ["recorder"], Names(), cache=kept)
+    assert len(Recorder.fitted) == fits
+    assert [r.cached for r in first] == [False] * 3
+    assert [r.cached for r in second] == [True] * 3
+    assert [r.means() for r in first] == [r.means() for r in second]
+    assert [r.seconds for r in first] == [r.seconds for r in second]
+    run(task, ["recorder"], Names(), cache=kept, max_seconds=1.0)
+    assert len(Recorder.fitted) == fits + 2
+
+
+def test_a_changed_model_is_never_served_stale(task, tmp_path):
+    kept = ResultCache(tmp_path / "cache")
+    model = Random()
+    folder = str(model.save(tmp_path / "model"))
+    before = run(task, [folder], Names(), cache=kept)[-1]
+    assert before.name == folder
+    assert run(task, [folder], Names(), cache=kept)[-1].cached
+    model.seed = 11
+    model.save(folder)
+    after = run(task, [folder], Names(), cache=kept)[-1]
+    assert not after.cached
+    assert (after.answers.measures["AP"] != before.answers.measures["AP"]).any()
+
+
+def test_a_failure_is_a_row_and_not_kept(task, tmp_path):
+    kept = ResultCache(tmp_path)
+    results = {r.name: r for r in run(task, ["refusing", "buggy"], Names(), cache=kept)}
+    assert results["refusing"].error == "series are too short; use longer ones"
+    assert results["buggy"].error == "ZeroDivisionError: division by zero"
+    assert results["buggy"].answers is None
+    assert np.isnan(results["buggy"].mean("AP"))
+    assert results["random"].error is None
+    assert len(results["random"].answers.measures["AP"]) == len(task.queries)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_unknown_names_and_folders_stop_before_anything_is_computed(task, tmp_path):
+    for wrong, said in (("nothing", "no method is called"), (str(tmp_path / "none"), "not a model folder")):
+        with pytest.raises(UserError, match=said):
+            run(task, ["recorder", wrong], Names())
+    assert not Recorder.fitted
+
+
+def test_a_cache_that_cannot_be_written_is_said_and_survived(task, tmp_path):
+    (tmp_path / "file").write_text("")
+    said: list[str] = []
+    results = run(task, [], Names(), cache=ResultCache(tmp_path / "file" / "cache"), remark=said.append)
+    assert all(r.error is None for r in results)
+    assert len(said) == 2
+    assert "random is not kept" in said[0]

@@ -1,0 +1,131 @@
+"""Every way of asking a method gives the same answers; a method that answers badly is found out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from naive import evaluation as naive
+from neuroseqret.errors import UserError
+from neuroseqret.evaluation import scoring
+from neuroseqret.evaluation.protocol import make_task
+from neuroseqret.evaluation.scoring import answer
+from neuroseqret.evaluation.ties import pair_keys
+from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.sequences import EventSequence, EventSequences
+
+
+def features(sequences: EventSequences) -> np.ndarray:
+    """Coarse mark shares, so that ties are frequent."""
+    row = np.repeat(np.arange(len(sequences)), sequences.lengths)
+    counts = np.zeros((len(sequences), 4), np.float32)
+    np.add.at(counts, (row, sequences.marks), 1)
+    counts = np.round(counts / 8) + 0.1
+    return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+
+class _Method:
+    name = "shares"
+
+    def fit(self, queries, corpus, relevance=None, *, seed=0, max_seconds=None, **options):
+        return self
+
+    def save(self, folder):
+        raise NotImplementedError
+
+    @classmethod
+    def load(cls, folder):
+        raise NotImplementedError
+
+
+class Embedding(_Method, Embedder):
+    def embed(self, sequences, role="corpus"):
+        return features(EventSequences.of(sequences))
+
+
+class Pairwise(_Method, RelevanceModel):
+    """The same scores, one by one."""
+
+    def score(self, queries, candidates):
+        single = isinstance(queries, EventSequence)
+        mine, theirs = features(EventSequences.of(queries)), features(candidates)
+        scores = np.array([[np.float32(a @ b) for b in theirs] for a in mine], np.float32)
+        return scores[0] if single else scores
+
+
+@pytest.mark.parametrize("protocol", ["full", "sampled"])
+def test_embedded_and_pairwise_agree_with_plain_loops(sets, protocol):
+    queries, corpus = sets()
+    task = make_task(queries, corpus, protocol=protocol, negatives=17)
+    found = answer(Embedding(), task)
+    pairwise = answer(Pairwise(), task)
+    mine, theirs = features(task.queries), features(task.corpus)
+    ties = pair_keys(*task.tie_keys())
+    for query in range(len(task.queries)):
+        listed = np.arange(len(corpus)) if task.lists is None else task.lists.of(query)
+        scores = (theirs[listed] @ mine[query]).round(6)
+        order = listed[naive.ranking(scores.tolist(), ties[query, listed].tolist())]
+        relevant = np.isin(order, task.relevance.of(query)).tolist()
+        # Equal scores differ in the last digit between the ways of computing them, so ranks may too: scores do not.
+        for answers in (found, pairwise):
+            assert np.allclose(answers.top_scores[query, : len(order)], theirs[order] @ mine[query], atol=1e-6)
+            assert set(answers.top_rows[query, : len(order)]) == set(listed.tolist())
+            assert (answers.top_rows[query, len(order) :] == -1).all()
+            ranked = np.isin(answers.top_rows[query, : len(order)], task.relevance.of(query)).tolist()
+            assert answers.measures["AP"][query] == pytest.approx(naive.average_precision(ranked, sum(relevant)))
+            assert answers.measures["nDCG@20"][query] == pytest.approx(naive.ndcg(ranked, sum(relevant), 20))
+
+
+def test_blocks_and_depth_do_not_change_the_measures(sets, monkeypatch):
+    queries, corpus = sets()
+    task = make_task(queries, corpus)
+    whole = answer(Pairwise(), task)
+    monkeypatch.setattr(scoring, "_BLOCK", 3 * len(corpus))
+    monkeypatch.setattr(scoring, "_PIECE", 5)
+    monkeypatch.setattr(scoring, "DEPTH", 7)
+    parts = answer(Pairwise(), task)
+    for measure, values in whole.measures.items():
+        assert (parts.measures[measure] == values).all()
+    assert parts.top_rows.shape == (12, 7)
+    assert (parts.top_rows == whole.top_rows[:, :7]).all()
+    pieces = answer(Embedding(), task)
+    assert np.allclose(pieces.top_scores, whole.top_scores[:, :7], atol=1e-6)
+
+
+def test_progress_sees_every_part(sets):
+    queries, corpus = sets()
+    task = make_task(queries, corpus, protocol="sampled", negatives=5)
+    seen: list[tuple[str, int, int]] = []
+
+    def progress(parts, what, total):
+        parts = list(parts)
+        seen.append((what, total, len(parts)))
+        return parts
+
+    answer(Pairwise(), task, progress, "mine")
+    assert seen == [("mine: rank", 12, 12)]
+    answer(Embedding(), task, progress, "mine")
+    assert [what for what, _, _ in seen[1:]] == ["mine: embed queries", "mine: embed corpus", "mine: rank"]
+    assert all(total == length for _, total, length in seen)
+
+
+class Broken(Pairwise):
+    def score(self, queries, candidates):
+        scores = super().score(queries, candidates)
+        scores[..., 3] = np.nan
+        return scores
+
+
+class Lazy(Pairwise):
+    def score(self, queries, candidates):
+        return super().score(queries, candidates)[:, :-1]
+
+
+def test_bad_answers_are_errors(sets):
+    queries, corpus = sets()
+    task = make_task(queries, corpus)
+    first = task.queries.ids[0].as_py()
+    with pytest.raises(UserError, match=f"shares gave 12 scores that are not finite, first for '{first}'"):
+        answer(Broken(), task)
+    with pytest.raises(UserError, match="12 queries and 72 candidates"):
+        answer(Lazy(), task)
