@@ -67,12 +67,13 @@ def canonical_table(table: pa.Table) -> pa.Table:
     return made
 
 
-def _cast(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _cast(name: str, column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The column in its canonical type; text in other columns becomes large text, so that all of it fits together."""
     wanted = CANONICAL.get(name)
+    if wanted is None and (pa.types.is_string(column.type) or pa.types.is_string_view(column.type)):
+        wanted = STRING
     if wanted is None or column.type == wanted:
         return column
-    if pa.types.is_null(column.type):
-        return pa.chunked_array([pa.nulls(len(column), wanted)])
     try:
         return column.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -171,7 +172,9 @@ def table_of(
     return in_order(pa.table(made))
 
 
-def joined(sequences: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> tuple[FloatArray, npt.NDArray[Any], IntArray]:
+def joined_events(
+    sequences: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]],
+) -> tuple[FloatArray, npt.NDArray[Any], IntArray]:
     """Flat times, flat marks and offsets of (times, marks) pairs."""
     pairs = [(flat_times(times), np.asarray(marks)) for times, marks in sequences]
     for row, (times, marks) in enumerate(pairs):
@@ -206,39 +209,72 @@ def selected_rows(key: Any, number: int) -> IntArray:
     return np.where(rows < 0, rows + number, rows)
 
 
-def as_column(name: str, values: Any, type_: pa.DataType | None = None) -> pa.Array:
-    """Values of any kind as one Arrow array, of the canonical type if the column has one, else of the given."""
-    wanted = CANONICAL.get(name, type_)
+def as_column(name: str, values: Any) -> pa.Array:
+    """Values of any kind as one Arrow array, of the canonical type if the column has one."""
     try:
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
-        made = values if isinstance(values, pa.Array) else pa.array(values, None if name in CANONICAL else wanted)
-        if pa.types.is_null(made.type) and wanted is not None:
-            return pa.nulls(len(made), wanted)
-        return made if wanted is None or made.type == wanted else made.cast(wanted)
+        if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+            values = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise DataError(f"column {name!r} cannot be made of these values ({error})") from error
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+    return _cast(name, values)
 
 
 def same_values(mine: pa.Array, theirs: pa.Array) -> bool:
-    """Equal value by value, at any depth; null equals null and NaN equals NaN."""
-    if mine.type != theirs.type or len(mine) != len(theirs):
+    """Equal value by value, at any depth; null equals null and NaN equals NaN.
+
+    How Arrow encodes text, bytes and lists (dictionary, large or not) does not count, other types do.
+    """
+    mine, theirs = _plain(mine), _plain(theirs)
+    if len(mine) != len(theirs):
         return False
-    if mine.equals(theirs):
+    if mine.type == theirs.type and mine.equals(theirs):
         return True
     if not mine.is_null().equals(theirs.is_null()):
         return False
-    if pa.types.is_dictionary(mine.type):  # equal values may be numbered differently
-        return same_values(mine.dictionary_decode(), theirs.dictionary_decode())
     mine, theirs = mine.drop_null(), theirs.drop_null()
+    if _is_list(mine.type) and _is_list(theirs.type):
+        lengths = (array.value_lengths().to_numpy() for array in (mine, theirs))
+        return np.array_equal(*lengths) and same_values(mine.flatten(), theirs.flatten())
+    if pa.types.is_struct(mine.type) and pa.types.is_struct(theirs.type):
+        names = ([column.name for column in array.type] for array in (mine, theirs))
+        return list(next(names)) == list(next(names)) and all(map(same_values, mine.flatten(), theirs.flatten()))
+    if mine.type != theirs.type:
+        return False
     if pa.types.is_floating(mine.type):
         return np.array_equal(mine.to_numpy(), theirs.to_numpy(), equal_nan=True)
-    if pa.types.is_list(mine.type) or pa.types.is_large_list(mine.type):
-        lengths = mine.value_lengths().equals(theirs.value_lengths())
-        return lengths and same_values(mine.flatten(), theirs.flatten())
-    if pa.types.is_struct(mine.type):
-        return all(map(same_values, mine.flatten(), theirs.flatten()))
     return mine.equals(theirs)
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    return pa.types.is_list(type_) or pa.types.is_large_list(type_)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """Dictionaries decoded, text and bytes in their large form."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_string(array.type) or pa.types.is_string_view(array.type):
+        return array.cast(STRING)
+    if pa.types.is_binary(array.type) or pa.types.is_binary_view(array.type):
+        return array.cast(pa.large_binary())
+    return array
+
+
+def same_tables(mine: pa.Table, theirs: pa.Table) -> bool:
+    """Same columns in the same order with the same values; see `same_values`. One chunk a column."""
+    return mine.column_names == theirs.column_names and all(
+        same_values(a.chunk(0), b.chunk(0)) for a, b in zip(mine.columns, theirs.columns, strict=True)
+    )
+
+
+def joined_tables(tables: Sequence[pa.Table]) -> pa.Table:
+    """The rows of all tables; a column that one lacks is null there."""
+    try:
+        return one_chunk(in_order(pa.concat_tables(tables, promote_options="default")))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(f"columns do not fit together ({error})", remedy="convert or drop the column") from error
 
 
 def with_meaning(table: pa.Table, mark_names: Sequence[str] | None, time_unit: str | None) -> pa.Table:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret import columns as arrow
-from neuroseqret.columns import CANONICAL, FloatArray
+from neuroseqret.columns import FloatArray
 from neuroseqret.errors import DataError
 
 
@@ -28,8 +28,8 @@ class EventSequence:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     mark_names: tuple[str, ...] | None = None
     time_unit: str | None = None
-    #: Arrow types of the batch that the sequence came from, None if it was made by hand.
-    schema: pa.Schema | None = field(default=None, init=False)
+    #: The table and row that the sequence came from, None if it was made by hand.
+    origin: tuple[pa.Table, int] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", arrow.flat_times(self.times))
@@ -47,9 +47,10 @@ class EventSequence:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EventSequence):
             return NotImplemented
-        from neuroseqret.sequences import EventSequences
-
-        return EventSequences(*from_rows([self])) == EventSequences(*from_rows([other]))
+        if (self.id, self.mark_names, self.time_unit) != (other.id, other.mark_names, other.time_unit):
+            return False
+        mine, theirs = batch_table([self]), batch_table([other])
+        return arrow.same_tables(mine, theirs)
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal by value, so not hashable
 
@@ -59,29 +60,24 @@ class EventSequence:
         group = f", group {self.group!r}" if self.group is not None else ""
         return f"EventSequence({self.id!r}, {len(self)} events{span}{group})"
 
-    def column_types(self) -> dict[str, pa.DataType | None]:
-        """The columns beyond id and events, with their Arrow types where they are known."""
-        if self.schema is not None:
-            return {column.name: column.type for column in self.schema if column.name not in arrow.REQUIRED}
-        given = [name for name in ("start", "end", "group") if getattr(self, name) is not None]
-        return {**{name: CANONICAL[name] for name in given}, **dict.fromkeys(self.metadata)}
+
+def batch_table(rows: Sequence[EventSequence]) -> pa.Table:
+    """The table of a batch of single sequences, with the columns that any of them has, null where one has none."""
+    origins = [row.origin for row in rows if row.origin is not None]
+    if not origins:
+        return _table_by_hand(rows)
+    table = origins[0][0]
+    if len(origins) == len(rows) and all(other is table for other, _ in origins):
+        return table.slice(origins[0][1], 1) if len(rows) == 1 else table.take([row for _, row in origins])
+    tables = [_table_by_hand([row]) if row.origin is None else row.origin[0].slice(row.origin[1], 1) for row in rows]
+    return arrow.joined_tables(tables)
 
 
-def from_rows(rows: Sequence[EventSequence]) -> tuple[pa.Table, tuple[str, ...] | None, str | None]:
-    """What makes a batch of single sequences: the table, the mark names, the time unit.
-
-    The table has the columns that any of them has, with the types that they came with; null where one has none.
-    """
-    types: dict[str, pa.DataType | None] = {}
-    for row in rows:
-        types = {**row.column_types(), **types}
-    values = {"id": [row.id for row in rows]} | {
-        name: [getattr(row, name) if name in CANONICAL else row.metadata.get(name) for row in rows] for name in types
-    }
-    columns = {name: arrow.as_column(name, values[name], types.get(name)) for name in values}
-    table = arrow.table_of(
-        *arrow.joined((row.times, row.marks) for row in rows),
-        {name: column for name, column in columns.items() if name in CANONICAL},
-        {name: column for name, column in columns.items() if name not in CANONICAL},
-    )
-    return table, *arrow.one_meaning([(row.mark_names, row.time_unit) for row in rows])
+def _table_by_hand(rows: Sequence[EventSequence]) -> pa.Table:
+    columns: dict[str, Any] = {"id": [row.id for row in rows]}
+    for name in ("start", "end", "group"):
+        values = [getattr(row, name) for row in rows]
+        columns[name] = None if all(value is None for value in values) else values
+    names = dict.fromkeys(name for row in rows for name in row.metadata)
+    metadata = {name: [row.metadata.get(name) for row in rows] for name in names}
+    return arrow.table_of(*arrow.joined_events((row.times, row.marks) for row in rows), columns, metadata)

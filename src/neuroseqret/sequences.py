@@ -22,7 +22,7 @@ from neuroseqret import columns as arrow
 from neuroseqret.columns import CANONICAL, MARKS_TYPE, STRING, TIMES_TYPE, FloatArray, IntArray
 from neuroseqret.errors import DataError
 from neuroseqret.frames import to_pandas, to_polars
-from neuroseqret.sequence import EventSequence, from_rows
+from neuroseqret.sequence import EventSequence, batch_table
 
 if TYPE_CHECKING:
     import pandas
@@ -97,7 +97,7 @@ class EventSequences(Sequence[EventSequence]):
         >>> EventSequences.from_lists([([0.0, 1.5], [0, 1]), ([2.0], [1])], ids=["a", "b"])
         EventSequences(2 sequences, 3 events, 2 marks, lengths 1 to 2)
         """
-        return cls.from_arrays(*arrow.joined(sequences), **columns)
+        return cls.from_arrays(*arrow.joined_events(sequences), **columns)
 
     @classmethod
     def from_arrow(
@@ -142,8 +142,8 @@ class EventSequences(Sequence[EventSequence]):
         from neuroseqret.validation import validate_events
 
         rows = [sequences] if isinstance(sequences, EventSequence) else list(sequences)
-        made = cls(*from_rows(rows))
-        return made if all(row.schema is not None for row in rows) else validate_events(made)
+        made = cls(batch_table(rows), *arrow.one_meaning([(row.mark_names, row.time_unit) for row in rows]))
+        return made if all(row.origin is not None for row in rows) else validate_events(made)
 
     @classmethod
     def concat(cls, batches: Iterable[EventSequences]) -> EventSequences:
@@ -155,11 +155,7 @@ class EventSequences(Sequence[EventSequence]):
         if not parts:
             return cls.from_lists([])
         names, unit = arrow.one_meaning([(p.mark_names, p.time_unit) for p in parts])
-        try:
-            table = pa.concat_tables([p._table for p in parts], promote_options="default")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise DataError(f"columns do not fit together ({error})", remedy="convert or drop the column") from error
-        return cls(arrow.in_order(table), names, unit)
+        return cls(arrow.joined_tables([p._table for p in parts]), names, unit)
 
     # ---------------------------------------------------------------- look
 
@@ -285,22 +281,18 @@ class EventSequences(Sequence[EventSequence]):
             mark_names=self.mark_names,
             time_unit=self.time_unit,
         )
-        object.__setattr__(made, "schema", self._table.schema)
+        object.__setattr__(made, "origin", (self._table, row))
         return made
 
     def __iter__(self) -> Iterator[EventSequence]:
         return (self._row(row) for row in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        """Equal in every column and its type, value by value (null equals null, NaN NaN), in names and in unit."""
+        """Equal in every column, value by value (null equals null, NaN NaN), in mark names and in time unit."""
         if not isinstance(other, EventSequences):
             return NotImplemented
-        mine, theirs = self._table, other._table
-        return (
-            (self.mark_names, self.time_unit) == (other.mark_names, other.time_unit)
-            and mine.column_names == theirs.column_names
-            and all(map(arrow.same_values, (c.chunk(0) for c in mine.columns), (c.chunk(0) for c in theirs.columns)))
-        )
+        same_meaning = (self.mark_names, self.time_unit) == (other.mark_names, other.time_unit)
+        return same_meaning and arrow.same_tables(self._table, other._table)
 
     __hash__ = None  # type: ignore[assignment]  # equal by value and large, so not hashable
 

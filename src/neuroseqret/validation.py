@@ -1,7 +1,8 @@
 """What is wrong with a batch of sequences, said so that its owner can mend it; and repairs asked for by name.
 
 Flaws: NaN or infinite times, decreasing times, negative marks, marks beyond the names, empty sequences,
-duplicate ids, observation windows that do not cover their events. Equal times are legal.
+missing or duplicate ids, observation windows that do not cover their events. Equal times are legal, also with equal
+marks; so is a window whose start or end is null, which means that it is not known.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ from dataclasses import dataclass, field
 from os import PathLike
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.sequences import EventSequences, IntArray
+
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
             event = int(events[0])
             row = int(np.searchsorted(sequences.offsets, event, side="right")) - 1
             position = event - int(sequences.offsets[row])
-            yield Flaw(kind, problem(event), remedy, sequences.ids[row].as_py(), position, len(events))
+            yield Flaw(kind, problem(event), remedy, _name(sequences, row), position, len(events))
 
     yield from flaw(
         "time not finite",
@@ -68,9 +73,9 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         lambda e: f"time is {times[e]}",
         "drop the event or repair with 'drop'",
     )
-    with np.errstate(invalid="ignore"):
-        falls = np.diff(times) < 0
-    falls[sequences.offsets[1:-1][(sequences.offsets[1:-1] > 0) & (sequences.offsets[1:-1] < len(times))] - 1] = False
+    falls = times[1:] < times[:-1]
+    borders = sequences.offsets[1:-1]  # where a sequence follows another, time may go back
+    falls[borders[(borders > 0) & (borders < len(times))] - 1] = False
     yield from flaw(
         "time decreases",
         np.flatnonzero(falls) + 1,
@@ -102,12 +107,12 @@ def _row_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         if len(rows):
             row = int(rows[0])
             position = None if where is None else where % max(int(sequences.lengths[row]), 1)
-            yield Flaw(kind, problem(row), remedy, ids[row].as_py() or f"in row {row}", position, len(rows))
+            yield Flaw(kind, problem(row), remedy, _name(sequences, row), position, len(rows))
 
     yield from flaw(
         "missing id",
-        np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False)),
-        lambda r: "id is null",
+        np.flatnonzero(~_has_id(ids)),
+        lambda r: "the id is missing",
         "give every sequence an id or repair with 'drop'",
     )
     yield from flaw(
@@ -119,15 +124,14 @@ def _row_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     yield from flaw(
         "duplicate id",
         np.flatnonzero(~_first_occurrences(ids)),
-        lambda r: f"id {ids[r].as_py()!r} occurs more than once",
+        lambda r: "the id occurs more than once",
         "make ids unique or repair with 'deduplicate'",
     )
-    first, last = _first_and_last_times(sequences)
-    filled = sequences.lengths > 0
+    first, last = sequences.first_and_last()
     if (starts := sequences.starts) is not None:
         yield from flaw(
             "window starts late",
-            np.flatnonzero(filled & (~np.isfinite(starts) | (starts > first))),
+            np.flatnonzero(_wrong_bound(sequences, "start")),
             lambda r: f"the window starts at {starts[r]:.17g}, its first event is at {first[r]:.17g}",
             "widen the window or repair with 'clip'",
             where=0,
@@ -135,32 +139,41 @@ def _row_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     if (ends := sequences.ends) is not None:
         yield from flaw(
             "window ends early",
-            np.flatnonzero(filled & (~np.isfinite(ends) | (ends < last))),
+            np.flatnonzero(_wrong_bound(sequences, "end")),
             lambda r: f"the window ends at {ends[r]:.17g}, its last event is at {last[r]:.17g}",
             "widen the window or repair with 'clip'",
             where=-1,
         )
 
 
-def _first_occurrences(ids: pa.Array) -> np.ndarray:
+def _name(sequences: EventSequences, row: int) -> str:
+    return sequences.ids[row].as_py() or f"in row {row}"
+
+
+def _wrong_bound(sequences: EventSequences, name: str) -> BoolArray:
+    """Rows whose window's start or end is not finite or does not cover the events: (n,) bool; null is fine."""
+    column = sequences.column(name)
+    if column is None:
+        return np.zeros(len(sequences), bool)
+    bound = column.to_numpy(zero_copy_only=False)
+    first, last = sequences.first_and_last()
+    outside = first < bound if name == "start" else last > bound
+    return (sequences.lengths > 0) & column.is_valid().to_numpy(zero_copy_only=False) & (outside | ~np.isfinite(bound))
+
+
+def _has_id(ids: pa.Array) -> BoolArray:
+    return pc.not_equal(ids, "").fill_null(False).to_numpy(zero_copy_only=False)
+
+
+def _first_occurrences(ids: pa.Array) -> BoolArray:
+    """True for a row whose id no earlier row has; rows without id are all first."""
     codes = ids.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
     first = np.zeros(len(ids), bool)
     first[np.unique(codes, return_index=True)[1]] = True
-    return first | (codes < 0)
-
-
-def _first_and_last_times(sequences: EventSequences) -> tuple[np.ndarray, np.ndarray]:
-    """First and last time of each sequence, NaN for an empty one."""
-    times = sequences.times if len(sequences.times) else np.array([np.nan])
-    filled = sequences.lengths > 0
-    begin, stop = sequences.offsets[:-1], sequences.offsets[1:]
-    first = np.where(filled, times[np.minimum(begin, len(times) - 1)], np.nan)
-    return first, np.where(filled, times[np.maximum(stop - 1, 0)], np.nan)
+    return first | ~_has_id(ids)
 
 
 # -------------------------------------------------------------------- repair
-
-REPAIRS = ("sort", "drop", "clip", "deduplicate")
 
 
 @dataclass
@@ -174,26 +187,23 @@ class RepairReport:
         return ", ".join(done) or "nothing to repair"
 
 
-def repair(sequences: EventSequences, actions: Collection[str] = REPAIRS) -> tuple[EventSequences, RepairReport]:
-    """Mend what the caller names, and report it.
+def repair(sequences: EventSequences, actions: str | Collection[str]) -> tuple[EventSequences, RepairReport]:
+    """Mend what the caller names and nothing else, and report it.
 
     - `drop`: events with a non-finite time or a mark out of range; then sequences without events or id;
     - `sort`: events of a sequence by time (stable, so equal times keep their order);
     - `clip`: the observation window is widened to cover its events;
-    - `deduplicate`: of several sequences with one id the first stays; of several equal events (same time and
-      mark) in a sequence the first stays.
+    - `deduplicate`: of several sequences with one id the first stays;
+    - `deduplicate-events`: of several events of a sequence with equal time and mark the first stays. They are no
+      flaw (two reviews a day with five stars), so this is for data where they are known to be one.
     """
-    if unknown := set(actions) - set(REPAIRS):
-        raise UserError(f"no repair is called {sorted(unknown)[0]!r}; there are {', '.join(REPAIRS)}")
+    wanted = {actions} if isinstance(actions, str) else set(actions)
+    if unknown := wanted - set(REPAIRS):
+        raise UserError(f"no repair is called {min(unknown)!r}; there are {', '.join(REPAIRS)}")
     report = RepairReport()
-    if "drop" in actions:
-        sequences = _drop(sequences, report)
-    if "sort" in actions:
-        sequences = _sort(sequences, report)
-    if "deduplicate" in actions:
-        sequences = _deduplicate(sequences, report)
-    if "clip" in actions:
-        sequences = _clip(sequences, report)
+    for name, mend in REPAIRS.items():
+        if name in wanted:
+            sequences = mend(sequences, report)
     return sequences, report
 
 
@@ -213,12 +223,13 @@ def _keep_events(sequences: EventSequences, order: IntArray) -> EventSequences:
 
 
 def _drop(sequences: EventSequences, report: RepairReport) -> EventSequences:
-    known = len(sequences.mark_names) if sequences.mark_names is not None else np.iinfo(np.int32).max
-    good = np.isfinite(sequences.times) & (sequences.marks >= 0) & (sequences.marks < known)
+    good = np.isfinite(sequences.times) & (sequences.marks >= 0)
+    if sequences.mark_names is not None:
+        good &= sequences.marks < len(sequences.mark_names)
     report.changes["events dropped"] = int((~good).sum())
     if not good.all():
         sequences = _keep_events(sequences, np.flatnonzero(good))
-    usable = (sequences.lengths > 0) & ~sequences.ids.is_null().to_numpy(zero_copy_only=False)
+    usable = (sequences.lengths > 0) & _has_id(sequences.ids)
     report.changes["sequences dropped"] = int((~usable).sum())
     return sequences if usable.all() else sequences[usable]
 
@@ -234,28 +245,35 @@ def _sort(sequences: EventSequences, report: RepairReport) -> EventSequences:
 def _deduplicate(sequences: EventSequences, report: RepairReport) -> EventSequences:
     first = _first_occurrences(sequences.ids)
     report.changes["sequences with a repeated id dropped"] = int((~first).sum())
-    if not first.all():
-        sequences = sequences[first]
+    return sequences if first.all() else sequences[first]
+
+
+def _deduplicate_events(sequences: EventSequences, report: RepairReport) -> EventSequences:
     rows = _rows_of_events(sequences)
     order = np.lexsort((np.arange(len(rows)), sequences.marks, sequences.times, rows))
     r, t, x = rows[order], sequences.times[order], sequences.marks[order]
     again = np.zeros(len(rows), bool)
-    again[order[1:]] = (np.diff(r) == 0) & (np.diff(t) == 0) & (np.diff(x) == 0)
+    again[order[1:]] = (r[1:] == r[:-1]) & (t[1:] == t[:-1]) & (x[1:] == x[:-1])
     report.changes["repeated events dropped"] = int(again.sum())
     return _keep_events(sequences, np.flatnonzero(~again)) if again.any() else sequences
 
 
 def _clip(sequences: EventSequences, report: RepairReport) -> EventSequences:
-    first, last = _first_and_last_times(sequences)
-    filled = sequences.lengths > 0
-    for name, bound, edge, late in (
-        ("start", sequences.starts, first, lambda a, b: a > b),
-        ("end", sequences.ends, last, lambda a, b: a < b),
-    ):
-        if bound is None:
-            continue
-        wrong = filled & (~np.isfinite(bound) | late(bound, edge))
+    edges = dict(zip(("start", "end"), sequences.first_and_last(), strict=True))
+    for name, edge in edges.items():
+        wrong = _wrong_bound(sequences, name)
         report.changes[f"window {name}s moved"] = int(wrong.sum())
         if wrong.any():
-            sequences = sequences.with_column(name, np.where(wrong, edge, bound))
+            moved = pc.if_else(pa.array(wrong), pa.array(edge), sequences.column(name))
+            sequences = sequences.with_column(name, moved)
     return sequences
+
+
+#: The repairs by name, in the order in which they are done: a window can only be set when its events are right.
+REPAIRS: dict[str, Callable[[EventSequences, RepairReport], EventSequences]] = {
+    "drop": _drop,
+    "sort": _sort,
+    "deduplicate": _deduplicate,
+    "deduplicate-events": _deduplicate_events,
+    "clip": _clip,
+}
