@@ -35,8 +35,8 @@ class Batch:
     @property
     def gaps(self) -> Tensor:
         """(B, L) float64: time since the previous event, for the first event since the start; 0 in the padding."""
-        gaps = torch.diff(self.times, dim=1, prepend=torch.zeros_like(self.times[:, :1]))
-        return torch.where(self.mask, gaps, torch.zeros_like(gaps))
+        before = torch.nn.functional.pad(self.times, (1, 0))[:, :-1]
+        return torch.where(self.mask, self.times - before, 0.0)
 
     def to(self, device: torch.device | str) -> Batch:
         tensors = (self.times, self.marks, self.lengths, self.spans)
@@ -49,7 +49,7 @@ class Batch:
 def pad(sequences: EventSequences, rows: IntArray | None = None) -> Batch:
     """The given rows (all by default) as one padded batch, by one gather and no loop over sequences.
 
-    The start is the observation window's where there is one, else the first event's time; likewise the end.
+    The start is the observation window's where it is known, else the first event's time; likewise the end.
     """
     rows = np.arange(len(sequences)) if rows is None else np.asarray(rows, dtype=np.int64)
     begin = sequences.offsets[rows]
@@ -60,10 +60,7 @@ def pad(sequences: EventSequences, rows: IntArray | None = None) -> Batch:
     events = np.where(inside, begin[:, None] + position, 0)
     times = sequences.times[events] if longest else np.zeros((len(rows), 0))
     marks = sequences.marks[events] if longest else np.zeros((len(rows), 0), np.int32)
-    last = np.take_along_axis(times, np.maximum(lengths - 1, 0)[:, None], 1)[:, 0] if longest else np.zeros(len(rows))
-    first = times[:, 0] if longest else np.zeros(len(rows))
-    starts = first if sequences.starts is None else sequences.starts[rows]
-    ends = last if sequences.ends is None else sequences.ends[rows]
+    starts, ends = (bounds[rows] for bounds in sequences.observed())
     return Batch(
         rows=rows,
         times=torch.from_numpy(np.where(inside, times - starts[:, None], 0.0)),

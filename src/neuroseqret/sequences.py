@@ -185,7 +185,7 @@ class EventSequences(Sequence[EventSequence]):
         offsets = self._table.column("times").chunk(0).offsets.to_numpy()
         return offsets if offsets[0] == 0 else offsets - offsets[0]
 
-    @property
+    @cached_property
     def lengths(self) -> IntArray:
         """Number of events of each sequence: (n,)."""
         return np.diff(self.offsets)
@@ -210,21 +210,29 @@ class EventSequences(Sequence[EventSequence]):
         column = self.column("end")
         return None if column is None else column.to_numpy(zero_copy_only=False)
 
-    def first_and_last(self) -> tuple[FloatArray, FloatArray]:
-        """Time of the first and of the last event of each sequence, NaN for an empty one: (n,) each."""
+    @cached_property
+    def _edges(self) -> tuple[FloatArray, FloatArray]:
         times = self.times if len(self.times) else np.array([np.nan])
         filled = self.lengths > 0
         first = np.where(filled, times[np.minimum(self.offsets[:-1], len(times) - 1)], np.nan)
         return first, np.where(filled, times[np.maximum(self.offsets[1:] - 1, 0)], np.nan)
 
-    def observed(self) -> tuple[FloatArray, FloatArray]:
-        """Start and end of each observation window; where it is not known, those of the events: (n,) each."""
-        first, last = self.first_and_last()
+    def first_and_last(self) -> tuple[FloatArray, FloatArray]:
+        """Time of the first and of the last event of each sequence, NaN for an empty one: (n,) each."""
+        return self._edges
+
+    @cached_property
+    def _observed(self) -> tuple[FloatArray, FloatArray]:
+        first, last = self._edges
         starts, ends = self.starts, self.ends
         return (
             first if starts is None else np.where(np.isnan(starts), first, starts),
             last if ends is None else np.where(np.isnan(ends), last, ends),
         )
+
+    def observed(self) -> tuple[FloatArray, FloatArray]:
+        """Start and end of each observation window; where it is not known, those of the events: (n,) each."""
+        return self._observed
 
     @property
     def groups(self) -> pa.LargeStringArray | None:
