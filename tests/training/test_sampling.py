@@ -48,24 +48,21 @@ def test_a_batch_is_a_function_of_seed_and_step():
     assert any((one.batch(k).corpus != other.batch(k).corpus).any() for k in range(3))
 
 
-def test_balance_evens_out_the_groups():
-    queries = toy(["a"] * 99 + ["b"])
-    relevance = Relevance.from_groups(queries, CORPUS)
-    share = {}
-    for balance in (0.0, 1.0):
-        sampler = PairSampler(relevance, np.arange(100), size=200, balance=balance, pseudo_share=0.0)
-        share[balance] = np.mean(sampler.batch(0).queries == 99)
-    assert share[0.0] == pytest.approx(0.5, abs=0.15)
-    assert share[1.0] < 0.1
+def test_pseudo_queries_of_the_whole_corpus_come_from_any_group():
+    sampler = PairSampler(BY_GROUP, np.array([0]), size=16, pseudo_from="corpus")
+    batches = [sampler.batch(step) for step in range(20)]
+    assert set(BY_GROUP.labels[np.concatenate([b.pseudo for b in batches])]) == {0, 1, 2}
+    assert set(np.concatenate([b.queries for b in batches])) == {0}
 
 
-def test_per_group_puts_several_of_a_group_in_a_batch():
+def test_per_set_puts_several_of_a_group_in_a_batch():
     queries = toy([str(i) for i in range(50)])
     corpus = toy([str(i % 50) for i in range(500)])
     relevance = Relevance.from_groups(queries, corpus)
     one = PairSampler(relevance, np.arange(50), size=16).batch(0).positive.sum()
-    four = PairSampler(relevance, np.arange(50), size=16, per_group=4).batch(0).positive.sum()
-    assert four >= 4 * 16 > one
+    four = PairSampler(relevance, np.arange(50), size=16, per_set=4).batch(0).positive.sum()
+    assert four >= 2 * one
+    assert four >= 3 * 8
 
 
 def test_nothing_relevant_is_one_clear_error():

@@ -1,14 +1,14 @@
 """Batches of (anchor, positive) pairs for in-batch losses, every batch a function of (seed, step) alone.
 
-An anchor is a train query or, as a pseudo-query, a corpus sequence that is relevant to some train query; its
-positive is another corpus sequence relevant to the same train query. So nothing is ever learned about corpus
-sequences that no train query speaks of. As a batch depends on nothing but seed and step, a run that was cut off
-goes on exactly as it would have.
+An anchor is a train query or, as a pseudo-query, a corpus sequence; its positive is a corpus sequence of the same
+relevant set. No query but a train query is ever looked at. As a batch depends on nothing but seed and step, a run
+that was cut off goes on exactly as it would have.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,11 @@ class PairBatch:
 class PairSampler:
     """Draws batches of `size` anchors, a share of them pseudo-queries, with one positive each as candidate.
 
-    `train` are the rows of the queries to learn from. Groups are drawn in proportion to
-    (number of their train queries) ** `balance`: 1 draws queries evenly, 0 draws groups evenly. `per_group` anchors
-    in a row share their train query's relevant set, which gives batches with several sequences of a group.
+    `train` are the rows of the queries to learn from. Pseudo-queries are corpus sequences: with
+    `pseudo_from="train"` only such as are relevant to a train query; with `"corpus"` any sequence of a group, since
+    the corpus' own groups are known without looking at any query (where relevance comes from qrels there are no
+    groups, and the two are the same). `per_set` anchors in a row share one relevant set, which gives batches with
+    several sequences of a group.
     """
 
     def __init__(
@@ -46,8 +48,8 @@ class PairSampler:
         *,
         size: int = 64,
         pseudo_share: float = 0.5,
-        balance: float = 1.0,
-        per_group: int = 1,
+        pseudo_from: Literal["train", "corpus"] = "train",
+        per_set: int = 1,
         seed: int = 0,
     ) -> None:
         usable = train[relevance.counts[train] > 0]
@@ -55,44 +57,54 @@ class PairSampler:
             raise UserError(
                 "no train query has a relevant corpus sequence; check 'split', 'group' or the qrels of the data"
             )
-        self.relevance, self.train = relevance, usable
-        self.size, self.seed, self.per_group = size, seed, per_group
+        self.train, self.size, self.seed, self.per_set = usable, size, seed, per_set
         self.pseudo = round(size * pseudo_share)
-        labels = relevance.query_labels[usable] if relevance.query_labels is not None else np.arange(len(usable))
-        _, group, number = np.unique(labels, return_inverse=True, return_counts=True)
-        weight = number[group] ** (balance - 1.0)
-        self._cumulative = np.cumsum(weight) / weight.sum()
-        if relevance.labels is None:  # no groups: relevance is looked up among (query, row) keys, sorted as rows are
-            keys = np.repeat(np.arange(len(relevance)), relevance.counts) * relevance.corpus_size + relevance.rows
-            self._keys: IntArray | None = keys
+        self._corpus_size = relevance.corpus_size
+        # A relevant set is a group, or without groups the relevant rows of one query.
+        if relevance.labels is not None and relevance.query_labels is not None:
+            self._set_of_query = relevance.query_labels
+            self._labels: IntArray | None = relevance.labels
+            number = int(max(relevance.labels.max(initial=-1), relevance.query_labels.max(initial=-1))) + 1
+            self._rows = np.argsort(relevance.labels, kind="stable")
+            self._offsets = np.searchsorted(relevance.labels[self._rows], np.arange(number + 1))
         else:
-            self._keys = None
+            self._set_of_query, self._labels = np.arange(len(relevance)), None
+            self._rows, self._offsets = relevance.rows, relevance.offsets
+            self._keys = np.repeat(np.arange(len(relevance)), relevance.counts) * relevance.corpus_size + relevance.rows
+        self._anchor_sets = self._set_of_query[usable]
+        if pseudo_from == "corpus" and self._labels is not None:
+            sizes = np.diff(self._offsets)
+            self._pseudo_sets = self._labels[(self._labels >= 0) & (sizes[self._labels] > 1)]
+        else:
+            self._pseudo_sets = self._anchor_sets
 
     def batch(self, step: int) -> PairBatch:
         """The batch of a step."""
         rng = np.random.default_rng([self.seed, step])
-        number = -(-self.size // self.per_group)
-        drawn = self.train[np.minimum(np.searchsorted(self._cumulative, rng.random(number)), len(self.train) - 1)]
-        owners = rng.permutation(np.repeat(drawn, self.per_group)[: self.size])
-        corpus = self._relevant(owners, rng)
-        pseudo = self._relevant(owners[self.size - self.pseudo :], rng)
-        positive = self.is_relevant(owners, corpus)
+        asked = self.size - self.pseudo
+        queries = self._draw(self.train, asked, rng)
+        pseudo_sets = np.repeat(self._draw(self._pseudo_sets, -(-self.pseudo // self.per_set), rng), self.per_set)
+        sets = np.concatenate([self._set_of_query[queries], pseudo_sets[: self.pseudo]])
+        corpus, pseudo = self._member(sets, rng), self._member(sets[asked:], rng)
+        positive = self._contains(sets, corpus)
         ignore = np.zeros_like(positive)
-        ignore[self.size - self.pseudo :] = pseudo[:, None] == corpus
-        return PairBatch(owners[: self.size - self.pseudo], pseudo, corpus, positive, ignore)
+        ignore[asked:] = pseudo[:, None] == corpus
+        return PairBatch(queries, pseudo, corpus, positive, ignore)
 
-    def _relevant(self, owners: IntArray, rng: np.random.Generator) -> IntArray:
-        """One relevant corpus row for each query."""
-        counts = self.relevance.counts[owners]
-        return self.relevance.rows[self.relevance.offsets[owners] + (rng.random(len(owners)) * counts).astype(np.int64)]
+    @staticmethod
+    def _draw(values: IntArray, number: int, rng: np.random.Generator) -> IntArray:
+        return values[rng.integers(0, len(values), number)]
 
-    def is_relevant(self, queries: IntArray, corpus: IntArray) -> BoolArray:
-        """(queries, corpus) truth table of the given rows."""
-        if self._keys is None:
-            assert self.relevance.query_labels is not None
-            assert self.relevance.labels is not None
-            return self.relevance.query_labels[queries][:, None] == self.relevance.labels[corpus]
-        wanted = queries[:, None] * self.relevance.corpus_size + corpus
+    def _member(self, sets: IntArray, rng: np.random.Generator) -> IntArray:
+        """One corpus row of each set."""
+        begin, size = self._offsets[sets], np.diff(self._offsets)[sets]
+        return self._rows[begin + (rng.random(len(sets)) * size).astype(np.int64)]
+
+    def _contains(self, sets: IntArray, corpus: IntArray) -> BoolArray:
+        """(sets, corpus rows) truth table."""
+        if self._labels is not None:
+            return sets[:, None] == self._labels[corpus]
+        wanted = sets[:, None] * self._corpus_size + corpus
         place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
         found: BoolArray = self._keys[place] == wanted
         return found

@@ -1,0 +1,209 @@
+r"""A Markov-renewal process: a second generative model, closed form, whose Fisher vector needs no training.
+
+Each event's mark depends on the mark before it, its gap on its own mark and on the gap before it:
+
+.. math:: \log p(H) = \sum_i \log P_{x_{i-1} x_i} + \log Q_{x_i k_i} + \log R_{k_{i-1} k_i}
+                      + \log S_{l_{i-1} l_i} + \log W_{w_i}
+
+with :math:`k_i` the class of gap i on the data's global scale (quantiles of the corpus), :math:`l_i` its class after
+the sequence's own mean is taken off, and :math:`w_i` the part of the observation window that the event falls in. Every
+table is a multinomial with observed shares :math:`\hat p_a = n_a / n` and corpus shares :math:`p_a`; its score is
+:math:`n_a - n p_a`, counts minus expected counts. The multinomial family is a sphere in the coordinates
+:math:`\sqrt{p_a}`, where Fisher's metric is flat (:math:`2 \sqrt n (\sqrt{\hat p_a} - \sqrt{p_a})` is the whitened
+score to first order), so roots of shares are taken, centred and whitened by the corpus' diagonal second moment: in
+effect z-scored histograms of marks, mark pairs, gaps, mark-gap and gap-gap pairs, the strongest simple features there are.
+The sufficient statistics of log-normal gaps with memory (mean, sd, skewness, lagged products, mean per mark, length,
+duration) complete them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from neuroseqret.models.features import TimeScale, gaps_of
+from neuroseqret.sequences import EventSequences, FloatArray, IntArray
+
+Features = npt.NDArray[np.float32]
+
+FINE, COARSE, OWN, OWN_COARSE, PARTS, LAGS = 24, 8, 16, 6, 10, 6
+MOST_PAIRS = 1024  # mark pairs beyond the most frequent ones are left out
+_FAR = 5.0  # whitened features are clipped here
+_CHUNK = 1 << 24  # numbers in one table of counts, which bounds the memory
+
+
+class MarkovRenewal:
+    """Fitted on a corpus: classes of gaps, kept mark pairs, mean and scale of every feature."""
+
+    def __init__(self, scale: TimeScale, marks: int, tensors: dict[str, Tensor]) -> None:
+        self.scale, self.marks, self.tensors = scale, marks, tensors
+        self._arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy() for k, v in tensors.items()}
+
+    @classmethod
+    def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int) -> MarkovRenewal:
+        model = cls(scale, marks, {})
+        gaps, own, _ = model._gaps(corpus)
+        timed = np.isfinite(gaps)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "fine": _quantiles(gaps[timed], FINE),
+            "coarse": _quantiles(gaps[timed], COARSE),
+            "own": _quantiles(own[timed], OWN),
+            "own_coarse": _quantiles(own[timed], OWN_COARSE),
+            "pairs": model._frequent_pairs(corpus),
+        }
+        model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
+        total, squares = 0.0, 0.0
+        for _, block in model._blocks(corpus):
+            total, squares = total + block.sum(0, dtype=np.float64), squares + np.square(block, dtype=np.float64).sum(0)
+        mean = total / max(len(corpus), 1)
+        sd = np.sqrt(np.maximum(squares / max(len(corpus), 1) - mean**2, 0.0))
+        arrays["mean"] = np.asarray(mean, np.float32)
+        # A feature that is the same everywhere says nothing, also where a new sequence differs in it.
+        arrays["weight"] = np.where(sd > 1e-5, 1 / np.maximum(sd, 1e-5), 0.0).astype(np.float32)
+        return cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
+
+    @property
+    def size(self) -> int:
+        return len(self.tensors["mean"])
+
+    def features(self, sequences: EventSequences) -> Features:
+        """Centred, whitened, clipped to +-5: (sequences, size)."""
+        whole = np.empty((len(sequences), self.size), np.float32)
+        for rows, block in self._blocks(sequences):
+            whole[rows] = np.clip((block - self._arrays["mean"]) * self._arrays["weight"], -_FAR, _FAR)
+        return whole
+
+    # ---------------------------------------------------------------- statistics
+
+    def _blocks(self, sequences: EventSequences) -> Iterator[tuple[slice, Features]]:
+        step = max(1, _CHUNK // max(self.marks**2, 1024))
+        for begin in range(0, len(sequences), step):
+            rows = slice(begin, min(begin + step, len(sequences)))
+            yield rows, self.statistics(sequences[rows])
+
+    def _gaps(self, sequences: EventSequences) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Standardised log gaps, the same less the sequence's mean (both flat, NaN where none), and that mean."""
+        raw = gaps_of(sequences)
+        gaps = np.clip((np.log(raw + self.scale.eps) - self.scale.mean) / self.scale.sd, -6.0, 6.0)
+        rows, timed = _rows(sequences), np.isfinite(gaps)
+        number = np.maximum(np.bincount(rows[timed], minlength=len(sequences)), 1)
+        mean = np.bincount(rows[timed], gaps[timed], minlength=len(sequences)) / number
+        return gaps, gaps - mean[rows], mean
+
+    def _frequent_pairs(self, corpus: EventSequences) -> IntArray:
+        rows, known = _rows(corpus), np.minimum(corpus.marks, self.marks - 1).astype(np.int64)
+        first = np.flatnonzero(rows[1:] == rows[:-1])
+        number = np.bincount(known[first] * self.marks + known[first + 1], minlength=self.marks**2)
+        kept: IntArray = np.sort(np.argsort(-number, kind="stable")[:MOST_PAIRS])
+        return kept
+
+    def statistics(self, sequences: EventSequences) -> Features:
+        """Roots of shares of every table, and moments, before centring: (sequences, size)."""
+        number, rows = len(sequences), _rows(sequences)
+        gaps, own, mean = self._gaps(sequences)
+        timed = np.isfinite(gaps)
+        known = sequences.marks < self.marks
+        marks = np.where(known, sequences.marks, 0).astype(np.int64)
+        pair = np.flatnonzero(rows[1:] == rows[:-1])  # first event of every two in a row
+        both_known = pair[known[pair] & known[pair + 1]]
+        both_timed = pair[timed[pair] & timed[pair + 1]]
+        classes = {k: np.searchsorted(self._arrays[k], np.nan_to_num(v)) for k, v in
+                   (("fine", gaps), ("coarse", gaps), ("own", own), ("own_coarse", own))}  # fmt: skip
+        sizes = {k: len(self._arrays[k]) + 1 for k in classes}
+        events, steps = sequences.lengths, np.maximum(sequences.lengths - 1, 1)
+        gapped = np.bincount(rows[timed], minlength=number)
+
+        def roots(at: IntArray, codes: IntArray, kinds: int, of: IntArray) -> FloatArray:
+            counts = np.bincount(rows[at] * kinds + codes, minlength=number * kinds).reshape(number, kinds)
+            return np.sqrt(counts / np.maximum(of, 1)[:, None])
+
+        def following(at: IntArray, name: str) -> IntArray:
+            return classes[name][at] * sizes[name] + classes[name][at + 1]
+
+        every, marked, has_gap = np.arange(len(rows)), np.flatnonzero(known), np.flatnonzero(timed)
+        both = np.flatnonzero(known & timed)
+        pairs = self._arrays["pairs"]
+        code = marks[both_known] * self.marks + marks[both_known + 1]
+        place = np.minimum(np.searchsorted(pairs, code), max(len(pairs) - 1, 0))
+        kept = pairs[place] == code if len(pairs) else np.zeros(0, bool)
+        blocks = [
+            roots(marked, marks[marked], self.marks, events),
+            roots(both_known[kept], place[kept], len(pairs), steps),
+            roots(has_gap, classes["fine"][has_gap], sizes["fine"], gapped),
+            roots(has_gap, classes["own"][has_gap], sizes["own"], gapped),
+            roots(both, marks[both] * sizes["coarse"] + classes["coarse"][both], self.marks * sizes["coarse"], gapped),
+            roots(both_timed, following(both_timed, "coarse"), sizes["coarse"] ** 2, steps),
+            roots(both_timed, following(both_timed, "own_coarse"), sizes["own_coarse"] ** 2, steps),
+            roots(every, self._part_of_window(sequences, rows), PARTS, events),
+            *self._means_per_mark(rows[both] * self.marks + marks[both], (gaps[both], own[both]), number),
+            self._moments(sequences, rows, gaps, own, mean, gapped),
+        ]
+        return np.concatenate(blocks, axis=1).astype(np.float32)
+
+    @staticmethod
+    def _part_of_window(sequences: EventSequences, rows: IntArray) -> IntArray:
+        """Which of the equal parts of its window each event falls in."""
+        starts = sequences.times[sequences.offsets[:-1]] if sequences.starts is None else sequences.starts
+        ends = sequences.times[sequences.offsets[1:] - 1] if sequences.ends is None else sequences.ends
+        span = np.maximum(ends - starts, np.finfo(np.float64).tiny)
+        part: IntArray = (np.clip((sequences.times - starts[rows]) / span[rows], 0, 1) * PARTS).astype(np.int64)
+        return np.minimum(part, PARTS - 1)
+
+    def _means_per_mark(self, cells: IntArray, values: tuple[FloatArray, ...], number: int) -> list[FloatArray]:
+        """Mean gap before each mark, on both scales; 0 where the mark does not occur."""
+        size = number * self.marks
+        counts = np.maximum(np.bincount(cells, minlength=size), 1)
+        return [(np.bincount(cells, v, minlength=size) / counts).reshape(number, self.marks) for v in values]
+
+    def _moments(
+        self,
+        sequences: EventSequences,
+        rows: IntArray,
+        gaps: FloatArray,
+        own: FloatArray,
+        mean: FloatArray,
+        n: IntArray,
+    ) -> FloatArray:
+        """Of log gaps: mean, sd, log sd, skewness, lagged correlations, size of changes; log length and duration."""
+        number = np.maximum(n, 1)
+        centred = np.nan_to_num(own)
+
+        def total(values: FloatArray, at: IntArray) -> FloatArray:
+            sums: FloatArray = np.bincount(at, values, minlength=len(sequences)).astype(np.float64)
+            return sums
+
+        variance = total(centred**2, rows) / number
+        sd = np.sqrt(variance) + 1e-3
+        last, first = sequences.times[sequences.offsets[1:] - 1], sequences.times[sequences.offsets[:-1]]
+        columns = [
+            mean,
+            sd,
+            np.log(sd),
+            total(centred**3, rows) / number / sd**3,
+            np.log(sequences.lengths),
+            np.log(last - first + self.scale.eps),
+        ]
+        for lag in range(1, LAGS + 1):
+            at = np.flatnonzero(rows[lag:] == rows[:-lag])
+            product = total(centred[at] * centred[at + lag], rows[at])
+            columns.append(product / np.maximum(sequences.lengths - lag, 1) / np.maximum(variance, 1e-3))
+        at = np.flatnonzero(rows[1:] == rows[:-1])
+        change = np.nan_to_num(gaps[at + 1] - gaps[at])
+        steps = np.maximum(sequences.lengths - 1, 1)
+        columns += [total(np.abs(change), rows[at]) / steps, np.log(total(change**2, rows[at]) / steps + 1e-4)]
+        return np.clip(np.stack(columns, axis=1), -50.0, 50.0)
+
+
+def _rows(sequences: EventSequences) -> IntArray:
+    """The sequence that each event belongs to."""
+    return np.repeat(np.arange(len(sequences)), sequences.lengths)
+
+
+def _quantiles(values: FloatArray, number: int) -> FloatArray:
+    """Edges between `number` classes of like size; fewer where values are tied."""
+    return np.unique(np.quantile(values, np.arange(1, number) / number)) if len(values) else np.zeros(1)

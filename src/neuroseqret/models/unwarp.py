@@ -1,0 +1,67 @@
+r"""Unwarping of query times: a monotone :math:`U_\phi(t) = \int_0^t u_\phi(\tau) d\tau + \eta`, near the identity.
+
+:math:`u_\phi \ge 0` is a small network of one scalar, so U is one scalar function on [0, 1] (times are divided by the
+data's longest window). It is integrated once on a grid by Simpson's rule and read off by cubic Hermite interpolation,
+whose slopes at the grid points are u itself; between grid points the interpolant is kept monotone by limiting the
+slopes (Fritsch and Carlson). The regulariser :math:`\frac{1}{\sigma^2} \int_0^1 (u_\phi - 1)^2` comes from the same
+grid. :math:`\eta \sim N(0, \sigma)` is one shift a sequence, in training only.
+
+The likelihood of unwarped times leaves out the factor of the raw gaps (see `heads`): with it U would shrink all gaps
+to raise the density, and collapse to 0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+GRID = 256
+
+
+class Unwarp(nn.Module):
+    """U on times in [0, horizon]; beyond the horizon it goes on with slope 1."""
+
+    points: Tensor
+
+    def __init__(self, horizon: float = 1.0, hidden: int = 128, sigma: float = 0.1) -> None:
+        super().__init__()
+        self.horizon, self.sigma = horizon, sigma
+        self.net = nn.Sequential(
+            nn.Linear(1, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1)
+        )
+        last = self.net[-1]
+        assert isinstance(last, nn.Linear)
+        nn.init.normal_(last.weight, std=1e-3)  # begins as the identity: u = 1 everywhere
+        nn.init.ones_(last.bias)
+        # Grid points and the middles between them, which Simpson's rule needs.
+        self.register_buffer("points", torch.linspace(0, 1, 2 * GRID + 1)[:, None], persistent=False)
+
+    def rate(self, scaled: Tensor) -> Tensor:
+        """u at times in [0, 1]: (..., 1) to (...)."""
+        value: Tensor = torch.relu(self.net(2 * scaled - 1))[..., 0]
+        return value
+
+    def forward(self, times: Tensor, noise: Tensor | None = None) -> Tensor:
+        """U(times), of any shape; `noise` (B, 1) is the shift eta, in units of the horizon."""
+        u = self.rate(self.points)
+        steps = (u[:-2:2] + 4 * u[1::2] + u[2::2]) / (6 * GRID)  # Simpson on each cell
+        whole = torch.cat([u.new_zeros(1), steps.cumsum(0)])  # U at the grid points
+        scaled = (times / self.horizon).to(u.dtype)
+        inside = scaled.clamp(0, 1)
+        cell = (inside * GRID).long().clamp(max=GRID - 1)
+        x = inside * GRID - cell
+        # Slopes limited to three times the secant: enough for the cubic to be monotone.
+        secant = steps[cell] * GRID
+        left = torch.minimum(u[::2][cell], 3 * secant) / GRID
+        right = torch.minimum(u[::2][cell + 1], 3 * secant) / GRID
+        rise = steps[cell]
+        value = whole[cell] + x * (left + x * (3 * rise - 2 * left - right + x * (left + right - 2 * rise)))
+        value = value + (scaled - inside)
+        if noise is not None:
+            value = value + noise
+        return (value * self.horizon).to(times.dtype)
+
+    def penalty(self) -> Tensor:
+        r""":math:`\frac{1}{\sigma^2} \int_0^1 (u - 1)^2` by Simpson's rule on the same grid."""
+        square = (self.rate(self.points) - 1).square()
+        return ((square[:-2:2] + 4 * square[1::2] + square[2::2]) / (6 * GRID)).sum() / self.sigma**2
