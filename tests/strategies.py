@@ -15,9 +15,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from neuroseqret.sequences import EventSequences
+
+# A busy machine is no failure: no deadline. Batches have many parts, so few examples go far.
+settings.register_profile("project", deadline=None, max_examples=50)
+settings.load_profile("project")
 
 #: Printable text of any script, without control characters and lone surrogates.
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp", "Cn", "Co")), max_size=6)
