@@ -95,7 +95,8 @@ def gaps_of(sequences: EventSequences) -> FloatArray:
     """Gap before every event, flat: (events,); NaN for a first event at its window's start (it has none)."""
     times, offsets = sequences.times, sequences.offsets
     gaps = np.diff(times, prepend=times[:1])
-    first = offsets[:-1][sequences.lengths > 0]
-    begun = np.zeros(len(first)) if sequences.starts is None else times[first] - sequences.starts[sequences.lengths > 0]
+    filled = sequences.lengths > 0
+    first = offsets[:-1][filled]
+    begun = times[first] - sequences.observed()[0][filled]
     gaps[first] = np.where(begun > 0, begun, np.nan)
     return gaps

@@ -11,9 +11,9 @@ table is a multinomial with observed shares :math:`\hat p_a = n_a / n` and corpu
 :math:`n_a - n p_a`, counts minus expected counts. The multinomial family is a sphere in the coordinates
 :math:`\sqrt{p_a}`, where Fisher's metric is flat (:math:`2 \sqrt n (\sqrt{\hat p_a} - \sqrt{p_a})` is the whitened
 score to first order), so roots of shares are taken, centred and whitened by the corpus' diagonal second moment: in
-effect z-scored histograms of marks, mark pairs, gaps, mark-gap and gap-gap pairs, the strongest simple features there are.
-The sufficient statistics of log-normal gaps with memory (mean, sd, skewness, lagged products, mean per mark, length,
-duration) complete them.
+effect z-scored histograms of marks, mark pairs, gaps, mark-gap and gap-gap pairs, the strongest simple features there
+are. The sufficient statistics of log-normal gaps with memory (mean, sd, skewness, lagged products, mean per mark,
+length, duration) complete them.
 """
 
 from __future__ import annotations
@@ -148,8 +148,7 @@ class MarkovRenewal:
     @staticmethod
     def _part_of_window(sequences: EventSequences, rows: IntArray) -> IntArray:
         """Which of the equal parts of its window each event falls in."""
-        starts = sequences.times[sequences.offsets[:-1]] if sequences.starts is None else sequences.starts
-        ends = sequences.times[sequences.offsets[1:] - 1] if sequences.ends is None else sequences.ends
+        starts, ends = sequences.observed()
         span = np.maximum(ends - starts, np.finfo(np.float64).tiny)
         part: IntArray = (np.clip((sequences.times - starts[rows]) / span[rows], 0, 1) * PARTS).astype(np.int64)
         return np.minimum(part, PARTS - 1)
@@ -179,7 +178,7 @@ class MarkovRenewal:
 
         variance = total(centred**2, rows) / number
         sd = np.sqrt(variance) + 1e-3
-        last, first = sequences.times[sequences.offsets[1:] - 1], sequences.times[sequences.offsets[:-1]]
+        first, last = sequences.first_and_last()
         columns = [
             mean,
             sd,

@@ -32,15 +32,15 @@ class LoopSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    steps: int = Field(400, ge=0)
-    learning_rate: float = Field(3e-3, gt=0)
-    weight_decay: float = Field(1e-4, ge=0)
-    clip: float = Field(1.0, gt=0)  # largest norm of the gradient
-    warmup: float = Field(0.05, ge=0, le=1)  # share of the phase over which the rate rises from 0
-    evaluations: int = Field(5, ge=1)  # how often validation is looked at, evenly over the phase
-    patience: int | None = Field(None, ge=1)  # stop after so many evaluations without a better one; None: never
-    average: float = Field(0.0, ge=0, lt=1)  # decay of the running mean of the weights that is kept; 0: none
-    max_seconds: float | None = Field(None, gt=0)  # wall clock; the schedule shrinks to fit it
+    steps: int = Field(default=400, ge=0)
+    learning_rate: float = Field(default=3e-3, gt=0)
+    weight_decay: float = Field(default=1e-4, ge=0)
+    clip: float = Field(default=1.0, gt=0)  # largest norm of the gradient
+    warmup: float = Field(default=0.05, ge=0, le=1)  # share of the phase over which the rate rises from 0
+    evaluations: int = Field(default=5, ge=1)  # how often validation is looked at, evenly over the phase
+    patience: int | None = Field(default=None, ge=1)  # stop after so many evaluations without a better one; None: never
+    average: float = Field(default=0.0, ge=0, lt=1)  # decay of the running mean of the weights that is kept; 0: none
+    max_seconds: float | None = Field(default=None, gt=0)  # wall clock; the schedule shrinks to fit it
 
 
 @dataclass

@@ -1,0 +1,283 @@
+"""How a SelfAttention model is trained: warm-up on the likelihood, joint phase, exact whitening, head phase.
+
+1. Warm-up: the point process alone, by maximum likelihood.
+2. Joint: ranking loss + likelihood, through vector and projection, on batches of train queries and pseudo-queries.
+3. The encoder is frozen, every training sequence's vector is computed once, the whitening is fitted exactly.
+4. Head: a fresh projection is trained on the cached vectors, which costs little and gives much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroseqret.batching import Batch, pad, rows_by_length
+from neuroseqret.models.augment import crop, forget_marks
+from neuroseqret.models.features import Inputs, TimeScale
+from neuroseqret.models.network import Raw, RelevanceNetwork, likelihood_per_event
+from neuroseqret.models.presets import Settings
+from neuroseqret.models.projection import Projection
+from neuroseqret.models.similarity import deltas
+from neuroseqret.relevance import Relevance
+from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.training.checkpoint import Checkpoint
+from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.loop import LoopSettings, train
+from neuroseqret.training.losses import in_batch_softmax, pairwise_hinge
+from neuroseqret.training.ranking import mean_average_precision
+from neuroseqret.training.sampling import PairBatch, PairSampler
+
+MAX_EVENTS = 16384  # positions of one padded batch in inference
+_JUDGED_CORPUS = 4096  # validation inside training ranks at most so many corpus sequences
+
+
+class Fitting:
+    """One run of training; holds what the phases share."""
+
+    def __init__(
+        self,
+        network: RelevanceNetwork,
+        scale: TimeScale,
+        settings: Settings,
+        queries: EventSequences,
+        corpus: EventSequences,
+        relevance: Relevance,
+        train_rows: IntArray,
+        validation_rows: IntArray,
+        markov: tuple[Tensor, Tensor] | None,  # of queries and corpus
+        *,
+        seed: int,
+        log: TrainingLog,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self.network, self.scale, self.settings = network, scale, settings
+        self.queries, self.corpus, self.relevance = queries, corpus, relevance
+        self.train_rows = train_rows
+        self.validation_rows = validation_rows[relevance.counts[validation_rows] > 0]
+        self.markov, self.seed, self.log, self.checkpoint = markov, seed, log, checkpoint
+        rng = np.random.default_rng(seed)
+        size = min(_JUDGED_CORPUS, len(corpus))
+        self.judged = np.sort(rng.choice(len(corpus), size, replace=False))
+
+    def run(self, max_seconds: float | None = None) -> float | None:
+        """All phases; the validation MAP of what was kept, None without validation queries."""
+        shares = _budgets(self.settings, max_seconds)
+        sampler = self._sampler(self.settings.batch.size)
+        self._phase(
+            "warm_up", self.settings.warm_up, lambda step: self.likelihood_loss(sampler.batch(step), step), shares
+        )
+        has_head = self.settings.head is not None
+        result = self._phase(
+            "joint", self.settings.joint, lambda step: self.joint_loss(sampler.batch(step), step), shares, not has_head
+        )
+        queries, corpus = self.cached_vectors()
+        if self.settings.head is None:
+            return result
+        return self.head_phase(self.settings.head, queries, corpus, shares)
+
+    def _phase(
+        self,
+        name: str,
+        settings: LoopSettings,
+        loss: Callable[[int], Tensor],
+        shares: dict[str, float],
+        judge: bool = False,
+    ) -> float | None:
+        if not settings.steps:
+            return None
+        limited = settings.model_copy(update={"max_seconds": shares.get(name)})
+        return train(
+            self.network,
+            loss,
+            limited,
+            seed=self.seed,
+            phase=name,
+            validate=self._validate_network if judge and len(self.validation_rows) else None,
+            sequences_per_step=2 * self.settings.batch.size,
+            log=self.log,
+            checkpoint=self.checkpoint,
+        ).best
+
+    def _sampler(self, size: int) -> PairSampler:
+        b = self.settings.batch
+        return PairSampler(
+            self.relevance,
+            self.train_rows,
+            size=size,
+            pseudo_share=b.pseudo_share,
+            pseudo_from=b.pseudo_from,
+            seed=self.seed,
+        )
+
+    # ---------------------------------------------------------------- losses
+
+    def _inputs(self, pairs: PairBatch, step: int) -> tuple[Inputs, Batch]:
+        """Inputs of anchors and candidates as one batch: queries, pseudo-queries, candidates."""
+        b = self.settings.batch
+        rng = np.random.default_rng([self.seed, step, 1])
+        queries = crop(pad(self.queries, pairs.queries), b.crop, b.crop_share, rng)
+        corpus = crop(pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus])), b.crop, b.crop_share, rng)
+        batch = join(self._unwarped(queries, noisy=True), corpus)
+        return forget_marks(self.scale.inputs(batch), b.mark_dropout, self.network.process.encoder.marks), batch
+
+    def _unwarped(self, queries: Batch, noisy: bool) -> Batch:
+        unwarp = self.network.unwarp
+        if unwarp is None:
+            return queries
+        noise = torch.randn(len(queries), 1) * unwarp.sigma if noisy else None
+        return unwarped(unwarp, queries, noise)
+
+    def likelihood_loss(self, pairs: PairBatch, step: int) -> Tensor:
+        inputs, _ = self._inputs(pairs, step)
+        raw = self.network.raw(inputs)
+        self.network.follow(raw)
+        return likelihood_per_event(raw, inputs)
+
+    def joint_loss(self, pairs: PairBatch, step: int) -> Tensor:
+        inputs, batch = self._inputs(pairs, step)
+        raw = self.network.raw(inputs)
+        self.network.follow(raw)
+        markov = None
+        if self.markov is not None:
+            of_query, of_corpus = self.markov
+            markov = torch.cat([of_query[pairs.queries], of_corpus[pairs.pseudo], of_corpus[pairs.corpus]])
+        embedded = self.network.projection(self.network.vector(raw, markov))
+        anchors = len(pairs.positive)
+        scores = embedded[:anchors] @ embedded[anchors:].T
+        s = self.settings.similarity
+        if s.form != "none":
+            delta_t, delta_x = deltas(_rows(batch, slice(0, anchors)), _rows(batch, slice(anchors, None)), s.form)
+            scores = scores - s.gamma * (delta_t + delta_x).to(scores.dtype)
+        loss = self._ranking(scores, pairs)
+        if self.network.unwarp is not None:
+            loss = loss + self.network.unwarp.penalty()
+        return loss + self.settings.loss.likelihood * likelihood_per_event(raw, inputs)
+
+    def _ranking(self, scores: Tensor, pairs: PairBatch) -> Tensor:
+        loss = self.settings.loss
+        positive, ignore = torch.from_numpy(pairs.positive), torch.from_numpy(pairs.ignore)
+        if loss.kind == "hinge":
+            return pairwise_hinge(scores, positive, loss.margin, ignore)
+        return in_batch_softmax(scores, positive, loss.temperature, ignore)
+
+    # ---------------------------------------------------------------- second phase
+
+    def cached_vectors(self) -> tuple[Tensor, Tensor]:
+        """Vectors of all train and validation queries (other rows stay 0) and of the corpus, whitened exactly."""
+        self.network.eval()
+        rows = np.concatenate([self.train_rows, self.validation_rows])
+        of_queries = self._raw(self.queries, rows, query=True)
+        of_corpus = self._raw(self.corpus, np.arange(len(self.corpus)), query=False)
+        self.network.fix(of_corpus)
+        with torch.no_grad():
+            corpus = self.network.vector(of_corpus, None if self.markov is None else self.markov[1])
+            some = self.network.vector(of_queries, None if self.markov is None else self.markov[0][rows])
+        queries = torch.zeros(len(self.queries), some.shape[1])
+        queries[rows] = some
+        return queries, corpus
+
+    @torch.no_grad()
+    def _raw(self, sequences: EventSequences, rows: IntArray, query: bool) -> Raw:
+        width = 3 * self.settings.encoder.width
+        whole = Raw(
+            torch.empty(len(rows), self.network.fisher_size), torch.empty(len(rows), width), torch.empty(len(rows))
+        )
+        for part in rows_by_length(sequences.lengths[rows], MAX_EVENTS):
+            batch = pad(sequences, rows[part])
+            raw = self.network.raw(self.scale.inputs(self._unwarped(batch, noisy=False) if query else batch))
+            whole.score[part], whole.pooled[part], whole.log_likelihood[part] = (
+                raw.score,
+                raw.pooled,
+                raw.log_likelihood,
+            )
+        return whole
+
+    def head_phase(
+        self, settings: LoopSettings, queries: Tensor, corpus: Tensor, shares: dict[str, float]
+    ) -> float | None:
+        """A fresh projection on cached vectors; returns the validation MAP of the one that is kept."""
+        p = self.settings.projection
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed + 1)
+            head = Projection(self.network.size, p.kind, p.hidden, p.dimension, p.dropout, p.members)
+        sampler = self._sampler(self.settings.head_batch)
+        judged = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
+
+        def loss(step: int) -> Tensor:
+            pairs = sampler.batch(step)
+            rows = torch.cat([queries[pairs.queries], corpus[pairs.pseudo], corpus[pairs.corpus]])
+            parts = head.parts(rows)  # (members, anchors + candidates, dimension)
+            anchors = len(pairs.positive)
+            scores = parts[:, :anchors] @ parts[:, anchors:].transpose(1, 2)
+            return torch.stack([self._ranking(s, pairs) for s in scores]).mean()
+
+        def validate() -> float:
+            with torch.no_grad():
+                scores = head(queries[self.validation_rows]) @ head(corpus[self.judged]).T
+            return mean_average_precision(scores.numpy(), judged)
+
+        result = train(
+            head,
+            loss,
+            settings.model_copy(update={"max_seconds": shares.get("head")}),
+            seed=self.seed,
+            phase="head",
+            validate=validate if len(self.validation_rows) else None,
+            sequences_per_step=2 * self.settings.head_batch,
+            log=self.log,
+            checkpoint=self.checkpoint,
+        )
+        self.network.projection = head
+        return result.best
+
+    def _validate_network(self) -> float:
+        """Validation MAP of the network as it is, with running whitening."""
+        relevance = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
+        embedded = []
+        for sequences, rows, query in ((self.queries, self.validation_rows, True), (self.corpus, self.judged, False)):
+            markov = None if self.markov is None else self.markov[0 if query else 1][rows]
+            with torch.no_grad():
+                embedded.append(self.network.projection(self.network.vector(self._raw(sequences, rows, query), markov)))
+        return mean_average_precision((embedded[0] @ embedded[1].T).numpy(), relevance)
+
+
+# -------------------------------------------------------------------- batches
+
+
+def unwarped(unwarp: torch.nn.Module, queries: Batch, noise: Tensor | None = None) -> Batch:
+    """The queries with U(t) for t; padding stays 0."""
+    mask = queries.mask
+    times = torch.where(mask, unwarp(queries.times, noise), torch.zeros_like(queries.times))
+    return Batch(queries.rows, times, queries.marks, queries.lengths, unwarp(queries.spans[:, None], noise)[:, 0])
+
+
+def join(first: Batch, second: Batch) -> Batch:
+    """Two batches as one, padded to the longer."""
+    width = max(first.times.shape[1], second.times.shape[1])
+
+    def both(a: Tensor, b: Tensor) -> Tensor:
+        return torch.cat([torch.nn.functional.pad(x, (0, width - x.shape[1])) for x in (a, b)])
+
+    return Batch(
+        np.concatenate([first.rows, second.rows]),
+        both(first.times, second.times),
+        both(first.marks, second.marks),
+        torch.cat([first.lengths, second.lengths]),
+        torch.cat([first.spans, second.spans]),
+    )
+
+
+def _rows(batch: Batch, rows: slice) -> Batch:
+    return Batch(batch.rows[rows], batch.times[rows], batch.marks[rows], batch.lengths[rows], batch.spans[rows])
+
+
+def _budgets(settings: Settings, max_seconds: float | None) -> dict[str, float]:
+    """The wall clock of each phase: caching the vectors gets a tenth, the phases the rest."""
+    if max_seconds is None:
+        return {}
+    weights = {"warm_up": 0.1 * bool(settings.warm_up.steps), "joint": 0.5, "head": 0.3 * (settings.head is not None)}
+    total = sum(weights.values())
+    return {k: 0.9 * max_seconds * w / total for k, w in weights.items() if w}

@@ -1,0 +1,175 @@
+"""The network of a relevance model: point process, whitened vector, projection; it sees tensors, no data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from neuroseqret.models import fisher
+from neuroseqret.models.encoder import EventEncoder
+from neuroseqret.models.features import Inputs
+from neuroseqret.models.heads import NextEventHeads
+from neuroseqret.models.presets import Settings
+from neuroseqret.models.projection import Projection
+from neuroseqret.models.unwarp import Unwarp
+
+_FAR = 5.0
+
+
+class PointProcess(nn.Module):
+    """Encoder and heads: the generative model p_theta(H)."""
+
+    def __init__(self, marks: int, settings: Settings) -> None:
+        super().__init__()
+        e = settings.encoder
+        self.survival = settings.vector.survival
+        self.encoder = EventEncoder(marks, e.width, e.blocks, e.heads, e.dropout, e.max_length)
+        self.heads = NextEventHeads(marks, e.width)
+
+    def forward(self, inputs: Inputs) -> Tensor:
+        """log p of every sequence: (B,)."""
+        return self.heads.log_likelihood(inputs, self.encoder(inputs), self.survival)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What the point process says of B sequences, before whitening."""
+
+    score: Tensor  # (B, F) gradient of log p by the heads' parameters
+    pooled: Tensor  # (B, 3 D) mean, sd and maximum of the states
+    log_likelihood: Tensor  # (B,)
+
+
+class RelevanceNetwork(nn.Module):
+    """Inputs (and Markov-renewal features) to embeddings."""
+
+    pooled_mean: Tensor
+    pooled_sd: Tensor
+
+    def __init__(self, marks: int, markov_size: int, settings: Settings, horizon: float = 1.0) -> None:
+        super().__init__()
+        self.settings, width = settings, settings.encoder.width
+        self.process = PointProcess(marks, settings)
+        self.fisher_size = (2 + marks) * (width + 1)
+        self.information = fisher.DiagonalInformation(self.fisher_size)
+        self.register_buffer("pooled_mean", torch.zeros(3 * width))
+        self.register_buffer("pooled_sd", torch.zeros(3 * width))
+        v, p = settings.vector, settings.projection
+        self.size = (v.fisher != "none") * self.fisher_size + v.pooled * 3 * width + (markov_size if v.markov else 0)
+        self.projection = Projection(self.size, p.kind, p.hidden, p.dimension, p.dropout, p.members)
+        u = settings.unwarp
+        self.unwarp = None if u is None else Unwarp(horizon, u.hidden, u.sigma)
+
+    # ---------------------------------------------------------------- point process
+
+    def raw(self, inputs: Inputs) -> Raw:
+        """Gradient, pooled states and likelihood; sequences longer than a block are taken in blocks and summed."""
+        length = self.settings.encoder.max_length
+        if inputs.mask.shape[1] <= length:
+            sums = self._sums(inputs)
+            return _finish(*sums)
+        blocks, owner = split_blocks(inputs, length)
+        parts = [self._sums(take(blocks, chunk)) for chunk in torch.arange(len(owner)).split(64)]
+        score, log_p, first, second, number, top = (torch.cat(x) for x in zip(*parts, strict=True))
+        added = [x.new_zeros(len(inputs), *x.shape[1:]).index_add(0, owner, x)
+                 for x in (score, log_p, first, second, number)]  # fmt: skip
+        highest = top.new_full((len(inputs), top.shape[1]), -torch.inf)
+        highest = highest.scatter_reduce(0, owner[:, None].expand_as(top), top, "amax")
+        return _finish(added[0], added[1], added[2], added[3], added[4], highest)
+
+    def _sums(self, inputs: Inputs) -> tuple[Tensor, ...]:
+        """Additive statistics of every row: score, log p, sums of states and of their squares, number; and maxima."""
+        states = self.process.encoder(inputs)
+        score = fisher.score(self.process.heads, inputs, states, self.process.survival)
+        log_p = self.process.heads.log_likelihood(inputs, states, self.process.survival)
+        mask = inputs.mask[:, :, None]
+        after = states[:, 1:]
+        kept = after * mask
+        top = after.masked_fill(~mask, -torch.inf).amax(1) if after.shape[1] else states[:, 0] * 0
+        return score, log_p, kept.sum(1), kept.square().sum(1), inputs.lengths, top
+
+    # ---------------------------------------------------------------- vector and embedding
+
+    def vector(self, raw: Raw, markov: Tensor | None) -> Tensor:
+        """Whitened parts side by side, about 1 in size each coordinate: (B, size)."""
+        parts = []
+        if self.settings.vector.fisher != "none":
+            unit = self.information.whiten(raw.score)
+            parts.append((unit * self.fisher_size**0.5).clamp(-_FAR, _FAR) if self._projected else unit)
+        if self.settings.vector.pooled:
+            parts.append(((raw.pooled - self.pooled_mean) / (self.pooled_sd + 1e-3)).clamp(-_FAR, _FAR))
+        if markov is not None:
+            parts.append(markov)
+        return torch.cat(parts, dim=1)
+
+    @property
+    def _projected(self) -> bool:
+        return self.settings.projection.kind != "none"
+
+    def forward(self, inputs: Inputs, markov: Tensor | None = None) -> Tensor:
+        """Embeddings: unit rows (B, dimension)."""
+        embedded: Tensor = self.projection(self.vector(self.raw(inputs), markov))
+        return embedded
+
+    # ---------------------------------------------------------------- statistics of the corpus
+
+    @torch.no_grad()
+    def follow(self, raw: Raw) -> None:
+        """Running whitening while the model changes (stop-gradient)."""
+        self.information.update(raw.score)
+        mean, sd = raw.pooled.mean(0), raw.pooled.std(0, unbiased=False)
+        rate = 0.05 if self.pooled_sd.any() else 1.0
+        self.pooled_mean.lerp_(mean, rate)
+        self.pooled_sd.lerp_(sd, rate)
+
+    @torch.no_grad()
+    def fix(self, raw: Raw) -> None:
+        """Exact whitening, from the raw vectors of the whole corpus."""
+        self.information.moment.copy_(raw.score.square().mean(0))
+        self.pooled_mean.copy_(raw.pooled.mean(0))
+        self.pooled_sd.copy_(raw.pooled.std(0, unbiased=False))
+
+
+def _finish(score: Tensor, log_p: Tensor, first: Tensor, second: Tensor, number: Tensor, top: Tensor) -> Raw:
+    count = number.clamp(min=1)[:, None]
+    mean = first / count
+    sd = (second / count - mean.square()).clamp(min=1e-6).sqrt()
+    return Raw(score, torch.cat([mean, sd, torch.nan_to_num(top, neginf=0.0)], dim=1), log_p)
+
+
+def take(inputs: Inputs, rows: Tensor) -> Inputs:
+    """Some rows of the inputs."""
+    return Inputs(*(x[rows] for x in vars(inputs).values()))
+
+
+def split_blocks(inputs: Inputs, length: int) -> tuple[Inputs, Tensor]:
+    """Rows cut into blocks of `length` events, empty ones left out, and the row that each block came from."""
+    size, longest = inputs.mask.shape
+    number = -(-longest // length)
+
+    def cut(x: Tensor) -> Tensor:
+        padding = (0, 0) * (x.dim() - 2) + (0, number * length - longest)
+        return functional.pad(x, padding).reshape(size * number, length, *x.shape[2:])
+
+    mask = cut(inputs.mask)
+    kept = mask.any(1).nonzero()[:, 0]
+    owner = kept // number
+    last = kept % number == (inputs.lengths[owner] - 1) // length  # only the last block meets the window's end
+    blocks = Inputs(
+        cut(inputs.values)[kept],
+        cut(inputs.marks)[kept],
+        mask[kept],
+        cut(inputs.timed)[kept],
+        cut(inputs.gaps)[kept],
+        inputs.tail[owner],
+        inputs.open_end[owner] & last,
+    )
+    return blocks, owner
+
+
+def likelihood_per_event(raw: Raw, inputs: Inputs) -> Tensor:
+    """Mean negative log-likelihood of an event over the batch."""
+    return -(raw.log_likelihood / inputs.lengths.clamp(min=1)).mean()
