@@ -1,15 +1,44 @@
-"""Read and write event sequences in the formats that people have."""
+"""Read and write event sequences in the formats that people have.
+
+`read` tells the format by the file's content; `scan` reads files larger than memory in batches; `write` chooses
+by the file's name or by `format`. Data folders (corpus, queries, relevance) are read by `read_folder`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 
-from neuroseqret.readers import canonical
+from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers.folder import DataFolder, read_folder, write_folder
+from neuroseqret.readers.formats import FORMATS, Format, check_names, format_for_writing, format_named, lost_by
+from neuroseqret.readers.options import Options
+from neuroseqret.readers.sniffing import sniff
+from neuroseqret.readers.trec import read_qrels, read_run, write_qrels, write_run
 from neuroseqret.sequences import EventSequences
 
-__all__ = ["DataFolder", "read", "read_folder", "write", "write_folder"]
+__all__ = [
+    "FORMATS",
+    "DataFolder",
+    "Format",
+    "LossWarning",
+    "lost_by",
+    "read",
+    "read_folder",
+    "read_qrels",
+    "read_run",
+    "scan",
+    "sniff",
+    "write",
+    "write_folder",
+    "write_qrels",
+    "write_run",
+]
+
+
+class LossWarning(UserWarning):
+    """A file was written in a format that has no room for all that the sequences carry."""
 
 
 def read(
@@ -22,11 +51,66 @@ def read(
     allow_pickle: bool = False,
     validate: bool = True,
 ) -> EventSequences:
-    """All sequences of a file."""
-    sequences = canonical.read(path, columns, mark_names).with_meaning(mark_names, time_unit)
-    return sequences.validate(path) if validate else sequences
+    """All sequences of a file.
+
+    `format` is one of `FORMATS`; without it the content tells. `columns` maps `id`, `time`, `mark`, `start`, `end`
+    and `group` to the file's own names (`"mark": None` for events without marks). `mark_names` and `time_unit` say
+    what the file does not; where marks are text, `mark_names` numbers them, else they are numbered in sorted order.
+    Datetimes become seconds since 1970 (unit `seconds`). Pickles are opened only with `allow_pickle`, and then
+    nothing in them is run. `validate=False` leaves flaws in, for `neuroseqret.validation.repair`.
+    """
+    options = Options.of(columns, mark_names, time_unit, allow_pickle, validate)
+    chosen = format_named(format or sniff(path, options.roles))
+    try:
+        return _finish(chosen.read(path, options), options, path)
+    except DataError as error:
+        error.file = error.file or path
+        raise
+
+
+def scan(
+    path: str | PathLike[str],
+    batch_rows: int = 8192,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str | None] | None = None,
+    mark_names: Sequence[str] | None = None,
+    time_unit: str | None = None,
+    validate: bool = True,
+) -> Iterator[EventSequences]:
+    """The sequences of a file in batches of at most `batch_rows`, for files larger than memory.
+
+    For Parquet, JSON lines and CSV. In long tables the rows of a sequence must lie together. Ids are checked for
+    duplicates within a batch only (in long tables throughout).
+    """
+    if batch_rows < 1:
+        raise UserError(f"batch_rows is {batch_rows}; it must be 1 or more")
+    options = Options.of(columns, mark_names, time_unit, False, validate)
+    chosen = format_named(format or sniff(path, options.roles))
+    if chosen.scan is None:
+        able = ", ".join(f.name for f in FORMATS.values() if f.scan)
+        raise UserError(f"{path}: {chosen.name} cannot be read in batches; convert it to one of {able}")
+    return _scan(chosen.scan(path, options, batch_rows), options, path)
+
+
+def _scan(batches: Iterator[EventSequences], options: Options, path: str | PathLike[str]) -> Iterator[EventSequences]:
+    try:
+        for batch in batches:
+            yield _finish(batch, options, path)
+    except DataError as error:
+        error.file = error.file or path
+        raise
+
+
+def _finish(sequences: EventSequences, options: Options, path: str | PathLike[str]) -> EventSequences:
+    meant = sequences.with_meaning(options.mark_names, options.time_unit)
+    return meant.validate(path) if options.validate else meant
 
 
 def write(sequences: EventSequences, path: str | PathLike[str], format: str | None = None) -> None:
-    """Write the sequences; the format is the canonical Parquet."""
-    canonical.write(sequences, path)
+    """Write the sequences, complete or not at all, and warn in one line of what the format has no room for."""
+    chosen = format_named(format) if format else format_for_writing(path)
+    check_names(sequences, chosen, path)
+    chosen.write(sequences, path)
+    if lost := lost_by(sequences, chosen.name):
+        warnings.warn(f"{path}: {chosen.name} has no room for {', '.join(lost)}", LossWarning, stacklevel=2)

@@ -14,6 +14,7 @@ import numpy as np
 from neuroseqret.errors import DataError
 from neuroseqret.readers import canonical
 from neuroseqret.readers.files import new_folder
+from neuroseqret.readers.options import Options
 from neuroseqret.readers.trec import Qrels, read_qrels, write_qrels
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
@@ -69,8 +70,8 @@ def read_folder(path: str | PathLike[str], *, validate: bool = True) -> DataFold
     if not (folder / CORPUS).is_file():
         raise DataError(f"not a data folder ({CORPUS} is missing)", file=folder, remedy="see docs/formats.md")
     meta = canonical.read_meta(folder / META) if (folder / META).exists() else {}
-    corpus = canonical.read(folder / CORPUS)
-    queries = canonical.read(folder / QUERIES) if (folder / QUERIES).exists() else None
+    corpus = canonical.read(folder / CORPUS, Options())
+    queries = canonical.read(folder / QUERIES, Options()) if (folder / QUERIES).exists() else None
     if validate:
         corpus.validate(folder / CORPUS)
         if queries is not None:

@@ -13,6 +13,11 @@ from neuroseqret.errors import DataError
 
 #: The unit of times that were read from datetimes: seconds since 1970-01-01 00:00 UTC.
 DATETIME_UNIT = "seconds"
+#: Whole numbers in their usual spelling (so that no text is lost in them), and numbers in any.
+WHOLE_PATTERN = r"^(0|-?[1-9][0-9]{0,17})$"
+NUMBER_PATTERN = r"^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|-?inf)$"
+#: More kinds of events than this are taken for a damaged number.
+MOST_MARKS = 1 << 20
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 #: Says where a value is: flat event index to (sequence id, position), for errors.
@@ -104,16 +109,39 @@ def sorted_names(parts: Iterable[pa.Array]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def numbers_if_all(texts: pa.Array) -> pa.Array:
+    """Ids as int64 where all are whole numbers in their usual spelling (so that nothing is lost), else as they are."""
+    plain = pc.match_substring_regex(texts, WHOLE_PATTERN)
+    return texts.cast(pa.int64()) if not texts.null_count and pc.all(plain).as_py() else texts
+
+
+def numbered_names(counts: pa.Array) -> tuple[str, ...] | None:
+    """Names "0", "1", ... for files that say how many marks there are and not what they are called."""
+    said = {count for count in counts.unique().to_pylist() if count is not None}
+    if not said:
+        return None
+    if len(said) > 1 or not isinstance(next(iter(said)), int):
+        raise DataError(f"the number of marks is {' and '.join(map(str, sorted(said, key=str)))}", remedy="say one")
+    number = said.pop()
+    if not 0 < number <= MOST_MARKS:
+        raise DataError(f"the number of marks is {number}", remedy=f"it must be from 1 to {MOST_MARKS}")
+    return tuple(map(str, range(number)))
+
+
 def as_column(name: str, values: pa.Array) -> pa.Array:
-    """`id`, `start`, `end` and `group` in their canonical types; any other column as it is."""
+    """`id`, `start`, `end` and `group` in their canonical types; of the others text becomes large text."""
     try:
         if name in ("id", "group"):
             values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
             return values.cast(pa.large_string())
         if name in ("start", "end"):
-            if not values.null_count:
-                return pa.array(as_times(values, f"{name!r}", lambda row: (f"in row {row}", None)))
-            return values.cast(pa.float64())
+            known = as_times(values.drop_null(), f"{name!r}", lambda row: (f"in row {row}", None))
+            full = np.full(len(values), np.nan)
+            unknown = values.is_null().to_numpy(zero_copy_only=False)
+            full[~unknown] = known
+            return pa.array(full, mask=unknown)
+        if pa.types.is_string(values.type) or pa.types.is_string_view(values.type):
+            return values.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"column {name!r} is {values.type} ({_line(error)})", remedy="convert the column") from error
     return values

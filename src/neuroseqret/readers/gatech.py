@@ -1,0 +1,121 @@
+"""The Georgia Tech pickle of NHP, THP and many others: a dict with `dim_process` and lists of events a split.
+
+`train`, `dev` and `test` hold sequences, a sequence is a list of dicts with `time_since_start` and `type_event`.
+Sequences are called by their split and number (`train-0`), and their split is kept as a column.
+"""
+
+from __future__ import annotations
+
+import pickle
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.readers import safe_pickle
+from neuroseqret.readers.files import new_file
+from neuroseqret.readers.options import Options
+from neuroseqret.readers.values import numbered_names
+from neuroseqret.sequences import EventSequences
+
+TIME, MARK = "time_since_start", "type_event"
+SPLITS = {"train": "train", "dev": "validation", "test": "test"}
+
+
+def need_opt_in(path: str | PathLike[str], options: Options) -> None:
+    """Pickles are opened only if the caller says so."""
+    if not options.allow_pickle:
+        raise UserError(f"{path}: is a pickle; if you trust where it comes from, say allow_pickle=True")
+
+
+def read(path: str | PathLike[str], options: Options) -> EventSequences:
+    """All sequences, those of `train` first, then `dev` and `test`."""
+    need_opt_in(path, options)
+    try:
+        with Path(path).open("rb") as stream:
+            return _sequences(safe_pickle.load(stream), options)
+    except DataError as error:
+        error.file = error.file or path
+        raise
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", file=path, remedy="check the path") from error
+
+
+def _sequences(content: Any, options: Options) -> EventSequences:
+    if not isinstance(content, dict) or not any(content.get(name) for name in SPLITS):
+        raise DataError("not a dict with sequences under 'train', 'dev' or 'test'", remedy="export it again")
+    lists: list[list[Any]] = []
+    ids, splits = [], []
+    for name, split in SPLITS.items():
+        found = content.get(name)
+        if found is not None and not (isinstance(found, list) and all(isinstance(events, list) for events in found)):
+            raise DataError(f"{name!r} is not a list of sequences", remedy="export it again")
+        lists += found or []
+        ids += [f"{name}-{number}" for number in range(len(found or []))]
+        splits += [split] * len(found or [])
+    times, marks = (_values(lists, ids, key) for key in (options.roles.get("times") or TIME, _mark_key(options)))
+    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    dims = content.get("dim_process")
+    names = options.mark_names
+    if names is None and dims is not None:
+        names = numbered_names(pa.array([int(dims) if isinstance(dims, (int, float)) else str(dims)]))
+    return EventSequences.from_arrays(
+        times,
+        marks,
+        np.concatenate([[0], np.cumsum(lengths)]),
+        ids=ids,
+        metadata={"split": pa.array(splits, pa.string())},
+        mark_names=names,
+        validate=False,
+    )
+
+
+def _mark_key(options: Options) -> str | None:
+    return options.roles.get("marks", MARK)
+
+
+def _values(lists: list[list[Any]], ids: list[str], key: str | None) -> np.ndarray:
+    """One number of every event, flat; without a key zeros."""
+    if key is None:
+        return np.zeros(sum(map(len, lists)), np.int32)
+    try:
+        values = np.asarray([event[key] for event in chain.from_iterable(lists)])
+        if values.ndim == 1 and values.dtype.kind in "biuf":
+            return values
+    except (TypeError, KeyError, ValueError, IndexError):
+        pass
+    for id_, events in zip(ids, lists, strict=True):
+        for position, event in enumerate(events):
+            if not isinstance(event, dict) or not _is_number(event.get(key)):
+                what = f"{key} is {event.get(key)!r}" if isinstance(event, dict) else f"an event is {event!r:.40}"
+                raise DataError(what, sequence=id_, position=position, remedy="give every event a number")
+    raise DataError(f"{key} is not a number throughout", remedy="export it again")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and -(2**63) <= value < 2**63)
+
+
+def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
+    """Times and marks, under the keys of the `split` column where there is one, else all under `train`."""
+    column = sequences.column("split")
+    splits = ["train"] * len(sequences) if column is None else column.to_pylist()
+    keys = {split: name for name, split in SPLITS.items()}
+    content: dict[str, Any] = {"dim_process": sequences.num_marks, **{name: [] for name in SPLITS}}
+    for sequence, split in zip(sequences, splits, strict=True):
+        name = keys.get(split)
+        if name is None:
+            raise DataError(f"split is {split!r}", sequence=sequence.id, remedy=f"use {', '.join(keys)}")
+        gaps = np.diff(sequence.times, prepend=sequence.times[:1])
+        content[name].append(
+            [
+                {TIME: time, "time_since_last_event": gap, MARK: mark}
+                for time, gap, mark in zip(sequence.times.tolist(), gaps.tolist(), sequence.marks.tolist(), strict=True)
+            ]
+        )
+    with new_file(path) as temporary, temporary.open("wb") as out:
+        pickle.dump(content, out, protocol=4)

@@ -1,0 +1,98 @@
+"""ifl-tpp's torch file: a dict with `sequences` (of `arrival_times`, `marks`, `t_start`, `t_end`) and `num_marks`.
+
+`torch.save` pickles, so this is read by `safe_pickle` and never by torch itself; both of torch's layouts are
+known, the zip archive and the older chain of pickles. `id` and `group` are read where a sequence has them.
+"""
+
+from __future__ import annotations
+
+import io
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neuroseqret.errors import DataError
+from neuroseqret.readers.files import new_file
+from neuroseqret.readers.gatech import need_opt_in
+from neuroseqret.readers.options import Options
+from neuroseqret.readers.torch_file import load
+from neuroseqret.readers.values import numbered_names
+from neuroseqret.sequences import EventSequences
+
+
+def read(path: str | PathLike[str], options: Options) -> EventSequences:
+    """All sequences; those without `marks` have mark 0 throughout."""
+    need_opt_in(path, options)
+    try:
+        return _sequences(load(io.BytesIO(Path(path).read_bytes())), options)
+    except DataError as error:
+        error.file = error.file or path
+        raise
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", file=path, remedy="check the path") from error
+
+
+def _sequences(content: Any, options: Options) -> EventSequences:
+    rows = content.get("sequences") if isinstance(content, dict) else None
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise DataError("not a dict with a list of 'sequences'", remedy="export it again")
+    ids = [str(row.get("id", number)) for number, row in enumerate(rows)]
+    times, marks = [], []
+    for id_, row in zip(ids, rows, strict=True):
+        t = _numbers(row.get("arrival_times"), "arrival_times", id_)
+        x = _numbers(row["marks"], "marks", id_) if row.get("marks") is not None else np.zeros(len(t), np.int32)
+        if len(t) != len(x):
+            raise DataError(f"{len(t)} times but {len(x)} marks", sequence=id_, remedy="give one mark per time")
+        times.append(t.astype(np.float64))
+        marks.append(x)
+    columns: dict[str, Any] = {}
+    for key, name in (("t_start", "starts"), ("t_end", "ends")):
+        if all(row.get(key) is not None for row in rows):
+            bounds = [_numbers([row[key]], key, id_)[0] for id_, row in zip(ids, rows, strict=True)]
+            columns[name] = np.array(bounds, np.float64)
+    if any(row.get("group") is not None for row in rows):
+        columns["groups"] = [None if row.get("group") is None else str(row["group"]) for row in rows]
+    names, number = options.mark_names, content.get("num_marks")
+    if names is None and number is not None:
+        names = numbered_names(pa.array([number if isinstance(number, int) else str(number)]))
+    return EventSequences.from_arrays(
+        np.concatenate(times),
+        np.concatenate(marks),
+        np.concatenate([[0], np.cumsum([len(t) for t in times])]),
+        ids=ids,
+        mark_names=names,
+        validate=False,
+        **columns,
+    )
+
+
+def _numbers(values: Any, what: str, id_: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        array = np.empty((0, 0))
+    if array.ndim == 1 and (array.dtype.kind in "biuf" or not len(array)):
+        return array
+    raise DataError(f"{what} is not a list of numbers", sequence=id_, remedy="export it again")
+
+
+def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
+    """Ids, times, marks, windows (from first to last event where there is none) and groups, by `torch.save`."""
+    import torch
+
+    rows = []
+    for sequence in sequences:
+        bounds = (sequence.times[0], sequence.times[-1]) if len(sequence) else (0.0, 0.0)
+        row = {
+            "id": sequence.id,
+            "arrival_times": sequence.times.tolist(),
+            "marks": sequence.marks.tolist(),
+            "t_start": float(bounds[0] if sequence.start is None else sequence.start),
+            "t_end": float(bounds[1] if sequence.end is None else sequence.end),
+        }
+        rows.append(row if sequence.group is None else {**row, "group": sequence.group})
+    with new_file(path) as temporary:
+        torch.save({"sequences": rows, "num_marks": sequences.num_marks}, temporary)

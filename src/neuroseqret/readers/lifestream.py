@@ -1,0 +1,81 @@
+"""pytorch-lifestream's lists: Parquet with one row a client and an array for `event_time` and for each feature.
+
+The names of the id and of the features are the user's own. Where the file leaves a choice of what is the id or
+the mark, the column map must make it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+
+import pyarrow as pa
+
+from neuroseqret.errors import DataError
+from neuroseqret.readers.lists import is_list
+from neuroseqret.readers.options import Options
+from neuroseqret.readers.parquet import ListParquet, damage_as_data_error, open_parquet, parquet_parts, write_parquet
+from neuroseqret.readers.values import is_text
+from neuroseqret.sequences import EventSequences
+
+TIME, MARK = "event_time", "event_type"
+_IDS = ("id", "client_id", "user_id", "customer_id", "cl_id", "seq_id", "sequence_id", "epk_id")
+
+
+def read(path: str | PathLike[str], options: Options) -> EventSequences:
+    """All sequences; features other than the mark become metadata."""
+    return _open(path, options).read()
+
+
+def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
+    """The sequences in batches, for files larger than memory."""
+    return _open(path, options).scan(batch_rows)
+
+
+def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
+    """Everything: times as `event_time`, marks as `event_type`, all other columns under their names."""
+    names = {"times": TIME, "marks": MARK}
+    table = sequences.table.rename_columns([names.get(name, name) for name in sequences.table.column_names])
+    write_parquet(table, path, sequences)
+
+
+def _open(path: str | PathLike[str], options: Options) -> ListParquet:
+    with damage_as_data_error(path):
+        schema = open_parquet(parquet_parts(path)[0]).schema_arrow
+        roles = find_roles(schema, options)
+    return ListParquet(path, roles, options.mark_names, options.time_unit)
+
+
+def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
+    """Id, times and marks: as mapped, else by lifestream's conventions, else an error that asks."""
+    roles = dict(options.roles)
+    if "times" not in roles:
+        if TIME not in schema.names:
+            lists = ", ".join(f.name for f in schema if is_list(f.type))
+            raise DataError(f"no column {TIME!r}", remedy=f"say columns={{'time': ...}} (list columns: {lists})")
+        roles["times"] = TIME
+    if "marks" not in roles:
+        features = [f.name for f in schema if f.name != roles["times"] and _may_be_mark(f.type)]
+        if MARK in features:
+            roles["marks"] = MARK
+        elif len(features) == 1:
+            roles["marks"] = features[0]
+        else:
+            found = ", ".join(features) or "none"
+            raise DataError(
+                "which feature is the mark is not clear",
+                remedy=f"say columns={{'mark': ...}}, None for no marks (integer or text lists: {found})",
+            )
+    if "id" not in roles:
+        scalars = [f.name for f in schema if not is_list(f.type)]
+        known = [name for name in _IDS if name in scalars]
+        choice = ["id"] if "id" in known else known or scalars
+        if len(choice) != 1:
+            found = ", ".join(scalars) or "none"
+            raise DataError("which column is the id is not clear", remedy=f"say columns={{'id': ...}} (found: {found})")
+        roles["id"] = choice[0]
+    return roles
+
+
+def _may_be_mark(kind: pa.DataType) -> bool:
+    return is_list(kind) and (pa.types.is_integer(kind.value_type) or is_text(kind.value_type))

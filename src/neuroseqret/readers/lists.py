@@ -1,0 +1,172 @@
+"""Tables with one row a sequence and its events in list columns, whatever the columns are called.
+
+Parquet files of several kinds and JSON lines come as batches of such a table; `ListLayout` says which column is
+which and turns a batch into flat arrays (`Part`), and parts are put together to sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neuroseqret.columns import CANONICAL, in_order
+from neuroseqret.errors import DataError
+from neuroseqret.readers.values import as_column, as_marks, as_times, is_text, unit_of
+from neuroseqret.sequences import EventSequences
+
+EVENT_ROLES = ("times", "marks")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows, their events flat."""
+
+    lengths: np.ndarray
+    times: np.ndarray
+    marks: np.ndarray
+    rest: dict[str, pa.Array]  # all other columns, by their canonical names
+
+
+@dataclass(frozen=True)
+class ListLayout:
+    """Which column is which: `roles` maps `id`, `times`, `marks`, `start`, `end`, `group` to the table's names.
+
+    Without `id` the rows are numbered, without `marks` every mark is 0. Columns that have no role are metadata; one
+    that is called like a role and has none (`"start": None`) is left out.
+    """
+
+    roles: Mapping[str, str]
+    schema: pa.Schema
+    mark_names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, schema: pa.Schema, roles: Mapping[str, str | None], mark_names: Sequence[str] | None = None
+    ) -> ListLayout:
+        """Check the roles against the table's columns; columns called `start`, `end`, `group` have these roles."""
+        own = {role: role for role in ("start", "end", "group") if role in schema.names and role not in roles}
+        chosen = {role: name for role, name in {**own, **roles}.items() if name is not None}
+        for role, name in chosen.items():
+            if name not in schema.names:
+                found = ", ".join(schema.names)
+                raise DataError(f"no column {name!r} for {role}", remedy=f"columns found: {found}")
+            listed = is_list(schema.field(name).type)
+            if listed != (role in EVENT_ROLES):
+                wanted = "one value" if listed else "a list"
+                raise DataError(
+                    f"column {name!r} is {schema.field(name).type}, {role} need {wanted} a row",
+                    remedy="map another column or rename this one",
+                )
+        layout = cls(chosen, schema, None if mark_names is None else tuple(mark_names))
+        if twice := next((name for name in schema.names if schema.names.count(name) > 1), None):
+            raise DataError(f"two columns are called {twice!r}", remedy="rename one of them")
+        return layout
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What each column of the table is called in the sequences."""
+        own = {source: role for role, source in self.roles.items()}
+        kept = (name for name in self.schema.names if name in own or name not in CANONICAL)
+        return {name: own.get(name, name) for name in kept}
+
+    @property
+    def needs_names(self) -> bool:
+        """True where marks are text and nobody said what number each text has."""
+        marks = self.roles.get("marks")
+        return self.mark_names is None and marks is not None and is_text(self.schema.field(marks).type.value_type)
+
+    @property
+    def time_unit(self) -> str | None:
+        return unit_of(self.schema.field(self.roles["times"]).type.value_type)
+
+    def part(self, batch: pa.RecordBatch, row: int) -> Part:
+        """The events and columns of a batch whose first row is row `row` of the file."""
+        rest = {}
+        for source, name in self.names.items():
+            if name not in EVENT_ROLES:
+                column = as_column(name, batch.column(source))
+                column.validate(full=True)  # text that is not UTF-8 would fail much later and far from here
+                rest[name] = column
+        if "id" not in rest:
+            rest["id"] = pa.array(np.arange(row, row + len(batch))).cast(CANONICAL["id"])
+        lengths, times = self._events(batch, "times", rest["id"], row)
+        if "marks" not in self.roles:
+            return Part(lengths, times, np.zeros(len(times), np.int32), rest)
+        mark_lengths, marks = self._events(batch, "marks", rest["id"], row)
+        differ = np.flatnonzero(lengths != mark_lengths)
+        if len(differ):
+            raise DataError(
+                f"{lengths[differ[0]]} times but {mark_lengths[differ[0]]} marks",
+                sequence=_name_row(rest["id"], differ[0], row),
+                remedy="give one mark per time",
+            )
+        return Part(lengths, times, marks, rest)
+
+    def _events(self, batch: pa.RecordBatch, role: str, ids: pa.Array, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """Lengths and flat values of a list column."""
+        column = batch.column(self.roles[role])
+        if column.null_count:
+            at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            raise DataError(f"no {role}", sequence=_name_row(ids, at, row), remedy="drop the row")
+        lengths = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+
+        def locate(event: int) -> tuple[object, int]:
+            ends = np.cumsum(lengths)
+            at = int(np.searchsorted(ends, event, side="right"))
+            return _name_row(ids, at, row), event - int(ends[at] - lengths[at])
+
+        if role == "times":
+            return lengths, as_times(column.flatten(), f"time ({self.roles[role]})", locate)
+        return lengths, as_marks(column.flatten(), f"mark ({self.roles[role]})", self.mark_names, locate)
+
+    def sequences(
+        self, offsets: np.ndarray, times: np.ndarray, marks: np.ndarray, rest: Mapping[str, pa.Array]
+    ) -> EventSequences:
+        """Flat arrays and further columns as sequences, no copy, columns in canonical order."""
+        cuts = pa.array(offsets)
+        made = {
+            **rest,
+            "times": pa.LargeListArray.from_arrays(cuts, pa.array(times)),
+            "marks": pa.LargeListArray.from_arrays(cuts, pa.array(marks)),
+        }
+        return EventSequences(in_order(pa.table(made)), self.mark_names, self.time_unit)
+
+    def one(self, part: Part) -> EventSequences:
+        """One part as sequences."""
+        return self.sequences(np.concatenate([[0], np.cumsum(part.lengths)]), part.times, part.marks, part.rest)
+
+    def empty_column(self, name: str) -> pa.Array:
+        """A column without rows, by its canonical name."""
+        if name == "id" and "id" not in self.roles:
+            return pa.array([], CANONICAL["id"])
+        source = next(source for source, own in self.names.items() if own == name)
+        return as_column(name, pa.array([], self.schema.field(source).type))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def join_column(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Chunks of a column as one array."""
+    if len(arrays) == 1:
+        return arrays[0]
+    if pa.types.is_dictionary(arrays[0].type):
+        return pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
+    return pa.concat_arrays(arrays)
+
+
+def table_from_rows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows as a table with every key that occurs, in order of appearance."""
+    kept = list(rows)
+    keys = dict.fromkeys(key for row in kept for key in row)
+    return pa.table({key: pa.array([row.get(key) for row in kept]) for key in keys})
+
+
+def _name_row(ids: pa.Array, at: int, row: int) -> str:
+    id_ = ids[int(at)].as_py()
+    return id_ if id_ is not None else f"in row {row + int(at)}"

@@ -1,0 +1,56 @@
+"""What the caller of `read` says about the data, passed to every format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from neuroseqret.errors import UserError
+
+#: Words of the column map, by the canonical column that they name.
+_ROLE_OF = {
+    "id": "id",
+    "time": "times",
+    "times": "times",
+    "mark": "marks",
+    "marks": "marks",
+    "start": "start",
+    "end": "end",
+    "group": "group",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """`roles` is the column map by canonical names; a role that is None is absent from the file."""
+
+    roles: Mapping[str, str | None] = field(default_factory=dict)
+    mark_names: tuple[str, ...] | None = None
+    time_unit: str | None = None
+    allow_pickle: bool = False
+    validate: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, str | None] | None,
+        mark_names: Sequence[str] | None,
+        time_unit: str | None,
+        allow_pickle: bool,
+        validate: bool,
+    ) -> Options:
+        """Check what the user gave."""
+        roles: dict[str, str | None] = {}
+        for word, column in (columns or {}).items():
+            if word not in _ROLE_OF:
+                raise UserError(f"columns: no column is called {word!r}; name id, time, mark, start, end or group")
+            if column is None and word in ("time", "times"):
+                raise UserError("columns: events need a time; name the column that holds it")
+            roles[_ROLE_OF[word]] = column
+        if isinstance(mark_names, str):
+            raise UserError("mark_names is one string; give a list with one name per mark")
+        names = None if mark_names is None else tuple(mark_names)
+        if names is not None and len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UserError(f"mark_names holds {twice!r} twice; give every mark its own name")
+        return cls(roles, names, time_unit, allow_pickle, validate)

@@ -1,0 +1,95 @@
+"""Which format a file has, by its content: magic bytes, column names and types, keys of objects."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.readers import canonical, easytpp, hotpp, lifestream, paired_text
+from neuroseqret.readers.lists import is_list
+from neuroseqret.readers.long_table import CONVENTIONS
+from neuroseqret.readers.parquet import damage_as_data_error, parquet_parts
+from neuroseqret.readers.text import head_of
+from neuroseqret.readers.torch_file import LEGACY_MAGIC, ZIP_MAGIC
+
+_PICKLE = re.compile(rb"\x80[\x02-\x05]|\(dp?|\(lp?")
+_NUMBERS = re.compile(r"[\s0-9.eE+\-]*(nan|inf)?[\s0-9.eE+\-]*")
+
+
+def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = None) -> str:
+    """The name of the file's format, or an error that says what was seen."""
+    file = Path(path)
+    if file.is_dir():
+        if (file / canonical.FOLDER_FILES[0]).exists():
+            raise UserError(f"{path}: a data folder; read it with read_folder, or name one of its files")
+        return _parquet_format(parquet_parts(path)[0], roles or {})
+    if not file.exists() and paired_text.is_pair(path):
+        return "paired-text"
+    head = head_of(path)
+    if not head.strip():
+        raise DataError("empty", file=path, remedy="write it again")
+    if head.startswith(b"PAR1"):
+        return _parquet_format(file, roles or {})
+    if head.startswith((ZIP_MAGIC, LEGACY_MAGIC)):
+        return "ifl-tpp"
+    if _PICKLE.match(head):
+        return "gatech"
+    return _text_format(path, head)
+
+
+def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
+    import pyarrow.parquet as pq
+
+    with damage_as_data_error(file):
+        schema = pq.read_schema(file)
+    lists = {field.name for field in schema if is_list(field.type)}
+    if time := roles.get("times"):
+        return "lifestream" if time in lists else "long-parquet"
+    for name, columns in (("canonical", canonical.ROLES), ("hotpp", hotpp.ROLES)):
+        if {columns["times"], roles.get("marks") or columns["marks"]} <= lists:
+            return name
+    if lifestream.TIME in lists:
+        return "lifestream"
+    scalars = set(schema.names) - lists
+    if any(name in scalars for name in CONVENTIONS["times"]) or not lists:
+        return "long-parquet"
+    return "lifestream"
+
+
+def _text_format(path: str | PathLike[str], head: bytes) -> str:
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    first = text.split("\n", 1)[0].strip()
+    if "\0" in text or "\ufffd" in text[:1024]:
+        raise DataError("not a format that is known (binary content)", file=path, remedy="see docs/formats.md")
+    if text.startswith("["):
+        return "easytpp-json"
+    if text.startswith("{"):
+        return _json_lines(path, first)
+    if _NUMBERS.fullmatch(first):
+        if paired_text.is_pair(path):
+            return "paired-text"
+        raise DataError(
+            "numbers without a header",
+            file=path,
+            remedy="a pair of files needs NAME_ev.txt and NAME_ti.txt, a CSV a header line",
+        )
+    if any(delimiter in first for delimiter in ",;\t|"):
+        return "long-csv"
+    raise DataError("not a format that is known", file=path, remedy="see docs/formats.md, or say format=...")
+
+
+def _json_lines(path: str | PathLike[str], first: str) -> str:
+    try:
+        keys = set(json.loads(first))
+    except (ValueError, RecursionError):
+        # A first object longer than what was looked at, or damage that the reader will name.
+        keys = set(re.findall(r'"(\w+)"\s*:', first)) or {easytpp.ROLES["times"]}
+    if easytpp.ROLES["times"] in keys or len(keys) > 1:
+        return "easytpp-jsonl"
+    raise DataError(
+        f"JSON without {easytpp.ROLES['times']!r}", file=path, remedy="see docs/formats.md, or say format=..."
+    )
