@@ -1,0 +1,92 @@
+"""Slow, obvious references of the hashing room: plain loops over bits, codes and buckets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+
+def bits_of(code, count):
+    """The bits of one packed code, as a list of 0 and 1."""
+    return [(int(code[r // 64]) >> (r % 64)) & 1 for r in range(count)]
+
+
+def hamming(a, b):
+    return sum(bin(int(x) ^ int(y)).count("1") for x, y in zip(a, b, strict=True))
+
+
+def nearest_codes(codes, code, wanted):
+    """Rows of the nearest codes, ties by row, as a sorted list."""
+    order = sorted(range(len(codes)), key=lambda row: (hamming(codes[row], code), row))
+    return sorted(order[:wanted])
+
+
+def bucket(code, positions, bits):
+    chosen = bits_of(code, bits)
+    return sum(chosen[position] << rank for rank, position in enumerate(positions))
+
+
+def tables(codes, positions, bits):
+    """For every table a dictionary from bucket number to the rows in it."""
+    made = []
+    for table in positions:
+        buckets: dict[int, list[int]] = {}
+        for row, code in enumerate(codes):
+            buckets.setdefault(bucket(code, table, bits), []).append(row)
+        made.append(buckets)
+    return made
+
+
+def union(codes, positions, bits, code, margins, wanted=0, probes=0):
+    """Exact buckets of all tables, then flipped ones by rising sum of |margin|, until enough rows are met.
+
+    Gives the set of rows; ties between costs do not occur with continuous margins, except that the same set of bits
+    may be flipped in several tables (their order then does not matter to this reference: it lists all orders' prefix).
+    """
+    made = tables(codes, positions, bits)
+    found = set()
+    for table, buckets in zip(positions, made, strict=True):
+        found |= set(buckets.get(bucket(code, table, bits), []))
+    flips = []
+    for number, table in enumerate(positions):
+        for size in range(1, len(table) + 1):
+            for chosen in itertools.combinations(range(len(table)), size):
+                flips.append((sum(abs(margins[table[i]]) for i in chosen), number, chosen))
+    for done, (_, number, chosen) in enumerate(sorted(flips)):
+        if len(found) >= wanted and done >= probes:
+            break
+        key = bucket(code, positions[number], bits)
+        for i in chosen:
+            key ^= 1 << i
+        found |= set(made[number].get(key, []))
+    return found
+
+
+def paper_objective(h, eta):
+    """The paper's equation, sum by sum."""
+    n, r = len(h), len(h[0])
+    even = sum(abs(sum(row)) for row in h) / n
+    near = sum(sum(abs(abs(x) - 1) for x in row) for row in h) / n
+    pairs = sum(row[i] * row[j] for row in h for i in range(r) for j in range(r) if i != j)
+    return eta[0] * even + eta[1] * near + 2 * eta[2] / math.comb(r, 2) * abs(pairs)
+
+
+def extra_terms(h, v):
+    """Similarity, balance, decorrelation of the default preset."""
+    n, r = len(h), len(h[0])
+    balance = sum((sum(row[b] for row in h) / n) ** 2 for b in range(r)) / r
+    similarity = 0.0
+    for a in range(n):
+        for b in range(n):
+            if a != b:
+                cosine = min(1.0, max(-1.0, float(np.dot(v[a], v[b]))))
+                wish = 1 - 2 / math.pi * math.acos(cosine)
+                similarity += (float(np.dot(h[a], h[b])) / r - wish) ** 2
+    correlation = [(sum(row[i] * row[j] for row in h) / n) ** 2 for i in range(r) for j in range(r) if i != j]
+    return similarity / (n * (n - 1)), balance, sum(correlation) / len(correlation)
+
+
+def nearest_centre(v, centres):
+    return max(range(len(centres)), key=lambda c: (float(np.dot(v, centres[c])), -c))
