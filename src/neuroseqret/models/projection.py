@@ -29,7 +29,8 @@ class Projection(nn.Module):
         members: int = 1,
     ) -> None:
         super().__init__()
-        self.kind, self.members, self.dropout = kind, members, dropout
+        self.kind, self.dropout = kind, dropout
+        self.members = 1 if kind == "none" else members
         self.dimension = size if kind == "none" else members * dimension
         if kind == "none":
             return

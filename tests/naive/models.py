@@ -1,0 +1,171 @@
+"""Slow, obvious references of the parts of the relevance model: plain loops, one event at a time."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+# ------------------------------------------------------------------ features
+
+
+def time_scale(sequences):
+    """eps, mean, sd of log(gap + eps), from a list of (times, start)."""
+    gaps = []
+    for times, start in sequences:
+        if times[0] > start:
+            gaps.append(times[0] - start)
+        gaps += [b - a for a, b in pairwise(times)]
+    positive = [g for g in gaps if g > 0]
+    eps = max(0.5 * np.quantile(positive, 0.02), 1e-3 * np.median(positive))
+    logs = [math.log(g + eps) for g in gaps]
+    return eps, np.mean(logs), np.std(logs)
+
+
+# ------------------------------------------------------------------ point process
+
+
+def attention_states(encoder, inputs):
+    """States of the first sequence of the inputs by explicit attention, one position at a time."""
+    length = int(inputs.mask[0].sum())
+    rows = [encoder.position[0]]
+    for i in range(length):
+        mark = min(int(inputs.marks[0, i]), encoder.marks)
+        rows.append(encoder.mark.weight[mark] + encoder.value(inputs.values[0, i]) + encoder.position[i + 1])
+    states = torch.stack(rows)
+    for block in encoder.blocks:
+        normal = block.norm_attention(states)
+        query, key, value = block.query_key_value(normal).chunk(3, dim=1)
+        size = query.shape[1] // block.heads
+        mixed = []
+        for i in range(len(states)):
+            parts = []
+            for head in range(block.heads):
+                own = slice(head * size, (head + 1) * size)
+                weights = torch.softmax((key[: i + 1, own] @ query[i, own]) / math.sqrt(size), dim=0)
+                parts.append(weights @ value[: i + 1, own])
+            mixed.append(torch.cat(parts))
+        states = states + block.out(torch.stack(mixed))
+        states = states + block.narrow(torch.relu(block.widen(block.norm_forward(states))))
+    return encoder.norm(states)
+
+
+def log_likelihood(heads, states, gaps, timed, marks, tail=None):
+    """log p of one sequence from its states (n + 1, D): normal log gaps, softmax marks, survival of the tail."""
+    total = torch.zeros(())
+    for i in range(len(marks)):
+        mu, s = heads.gap(states[i])
+        sigma = torch.exp(3 * torch.tanh(s / 3))
+        if timed[i]:
+            total = total + torch.distributions.Normal(mu, sigma).log_prob(gaps[i])
+        if marks[i] < heads.marks:
+            total = total + torch.log_softmax(heads.mark(states[i]), 0)[marks[i]]
+    if tail is not None:
+        mu, s = heads.gap(states[len(marks)])
+        total = total + torch.log(1 - torch.distributions.Normal(mu, torch.exp(3 * torch.tanh(s / 3))).cdf(tail))
+    return total
+
+
+# ------------------------------------------------------------------ unwarping
+
+
+def unwarp(net_rate, t, horizon, points=4000):
+    """U(t) by the midpoint rule from 0 to t."""
+    width = t / horizon / points
+    middles = (torch.arange(points, dtype=torch.float32) + 0.5) * width
+    return float(net_rate(middles[:, None]).double().sum()) * width * horizon
+
+
+def unwarp_penalty(net_rate, sigma, points=4000):
+    middles = (torch.arange(points, dtype=torch.float32) + 0.5) / points
+    return float(((net_rate(middles[:, None]).double() - 1) ** 2).mean()) / sigma**2
+
+
+# ------------------------------------------------------------------ similarity
+
+
+def deltas(query_times, query_marks, query_end, times, marks, end, normalised):
+    shorter = min(len(query_times), len(times))
+    last = max(query_end, end)
+    delta_t = sum(abs(query_times[i] - times[i]) for i in range(shorter))
+    delta_t += sum(last - t for t in list(query_times[shorter:]) + list(times[shorter:]))
+    delta_x = sum(query_marks[i] != marks[i] for i in range(shorter)) + abs(len(times) - len(query_times))
+    if normalised:
+        longer = max(len(query_times), len(times))
+        return delta_t / (longer * (last if last > 0 else 1.0)), delta_x / longer
+    return delta_t, delta_x
+
+
+# ------------------------------------------------------------------ Markov-renewal process
+
+
+def markov_statistics(model, times, marks, start, end):
+    """The features of one sequence before centring, table by table, in the order of the fast ones."""
+    edges = {k: model.tensors[k].tolist() for k in ("fine", "coarse", "own", "own_coarse")}
+    scale, kinds, n = model.scale, model.marks, len(times)
+    gaps: list[float | None] = []
+    for i in range(n):
+        gap = times[0] - start if i == 0 else times[i] - times[i - 1]
+        absent = i == 0 and gap <= 0
+        z = (math.log(gap + scale.eps) - scale.mean) / scale.sd
+        gaps.append(None if absent else min(max(z, -6.0), 6.0))
+    present = [g for g in gaps if g is not None]
+    mean = sum(present) / max(len(present), 1)
+    own = [None if g is None else g - mean for g in gaps]
+
+    def klass(name, value):
+        return sum(edge < value for edge in edges[name])
+
+    def size(name):
+        return len(edges[name]) + 1
+
+    tables = []
+
+    def table(codes, number, total):
+        counts = [0.0] * number
+        for code in codes:
+            counts[code] += 1
+        tables.extend(math.sqrt(c / max(total, 1)) for c in counts)
+
+    def pairs(values, name):
+        codes = []
+        for i in range(n - 1):
+            if values[i] is not None and values[i + 1] is not None:
+                codes.append(klass(name, values[i]) * size(name) + klass(name, values[i + 1]))
+        return codes
+
+    table([x for x in marks if x < kinds], kinds, n)
+    kept = model.tensors["pairs"].tolist()
+    table(
+        [kept.index(a * kinds + b) for a, b in pairwise(marks)
+         if a < kinds and b < kinds and a * kinds + b in kept],
+        len(kept), n - 1,
+    )  # fmt: skip
+    table([klass("fine", g) for g in present], size("fine"), len(present))
+    table([klass("own", g) for g in own if g is not None], size("own"), len(present))
+    both = [(x, g, o) for x, g, o in zip(marks, gaps, own, strict=True) if g is not None and x < kinds]
+    table([x * size("coarse") + klass("coarse", g) for x, g, _ in both], kinds * size("coarse"), len(present))
+    table(pairs(gaps, "coarse"), size("coarse") ** 2, n - 1)
+    table(pairs(own, "own_coarse"), size("own_coarse") ** 2, n - 1)
+    span = max(end - start, np.finfo(float).tiny)
+    table([min(int(min(max((t - start) / span, 0), 1) * 10), 9) for t in times], 10, n)
+    for column in (1, 2):
+        for mark in range(kinds):
+            values = [b[column] for b in both if b[0] == mark]
+            tables.append(sum(values) / len(values) if values else 0.0)
+    centred = [0.0 if o is None else o for o in own]
+    variance = sum(c * c for c in centred) / max(len(present), 1)
+    sd = math.sqrt(variance) + 1e-3
+    moments = [mean, sd, math.log(sd), sum(c**3 for c in centred) / max(len(present), 1) / sd**3, math.log(n)]
+    moments.append(math.log(times[-1] - times[0] + scale.eps))
+    for lag in range(1, 7):
+        product = sum(centred[i] * centred[i + lag] for i in range(n - lag))
+        moments.append(product / max(n - lag, 1) / max(variance, 1e-3))
+    changes = []
+    for a, b in pairwise(gaps):
+        changes.append(b - a if a is not None and b is not None else 0.0)
+    moments.append(sum(abs(c) for c in changes) / max(n - 1, 1))
+    moments.append(math.log(sum(c * c for c in changes) / max(n - 1, 1) + 1e-4))
+    return np.array(tables + [min(max(m, -50.0), 50.0) for m in moments])
