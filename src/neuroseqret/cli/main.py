@@ -11,7 +11,11 @@ import sys
 import typer
 
 import neuroseqret
+from neuroseqret.cli import data
 from neuroseqret.cli.console import remarks
+from neuroseqret.cli.embed import embed
+from neuroseqret.cli.evaluate import evaluate
+from neuroseqret.cli.fit import fit
 from neuroseqret.errors import UserError
 
 # Typer carries its own copy of click from 0.26 on and uses the installed one before: this is the base class of
@@ -24,6 +28,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Search for continuous-time event sequences: train a model, index a corpus, find what is relevant.",
 )
+
+
+app.command()(fit)
+app.command()(embed)
+app.command()(evaluate)
+app.add_typer(data.app, name="data")
 
 
 def _version(wanted: bool) -> None:
