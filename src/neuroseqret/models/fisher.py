@@ -106,7 +106,10 @@ class DiagonalInformation(nn.Module):
         now = scores.detach().square().mean(0)
         self.moment.copy_(now if not self.moment.any() else self.moment.lerp(now, 1 - self.decay))
 
+    def scale(self) -> Tensor:
+        """The diagonal of :math:`I^{-1/2}`."""
+        return torch.rsqrt(self.moment + 1e-6 * self.moment.mean() + 1e-30)
+
     def whiten(self, scores: Tensor) -> Tensor:
         r"""Unit vectors :math:`I^{-1/2} g / \lVert \cdot \rVert`; a parameter that no sequence moves counts nothing."""
-        floor = 1e-6 * self.moment.mean() + 1e-30
-        return nn.functional.normalize(scores * torch.rsqrt(self.moment + floor), dim=1, eps=1e-12)
+        return nn.functional.normalize(scores * self.scale(), dim=1, eps=1e-12)

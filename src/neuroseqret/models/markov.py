@@ -19,6 +19,7 @@ length, duration) complete them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,24 @@ from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 
 Features = npt.NDArray[np.float32]
 
-FINE, COARSE, OWN, OWN_COARSE, PARTS, LAGS = 24, 8, 16, 6, 10, 6
+FINE, COARSE, OWN, OWN_COARSE, PARTS_OF_WINDOW, LAGS = 24, 8, 16, 6, 10, 6
 MOST_PAIRS = 1024  # mark pairs beyond the most frequent ones are left out
+#: What a coordinate of a vector compares, for explanations.
+PARTS = ("marks", "times", "marks and times", "whole sequence")
+MARKS, TIMES, BOTH, WHOLE = range(4)
 _FAR = 5.0  # whitened features are clipped here
 _CHUNK = 1 << 24  # numbers in one table of counts, which bounds the memory
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Events counted into classes; `total` is the number of each sequence that shares are taken of."""
+
+    part: int
+    events: IntArray
+    codes: IntArray
+    classes: int
+    total: IntArray
 
 
 class MarkovRenewal:
@@ -106,8 +121,54 @@ class MarkovRenewal:
         """Roots of shares of every table, and moments, before centring: (sequences, size)."""
         number, rows = len(sequences), _rows(sequences)
         gaps, own, mean = self._gaps(sequences)
-        timed = np.isfinite(gaps)
-        known = sequences.marks < self.marks
+        blocks = []
+        for table in self._tables(sequences, rows, gaps, own):
+            cells = rows[table.events] * table.classes + table.codes
+            counts = np.bincount(cells, minlength=number * table.classes).reshape(number, table.classes)
+            blocks.append(np.sqrt(counts / np.maximum(table.total, 1)[:, None]))
+        both = self._marked_gaps(sequences, gaps)
+        blocks += self._means_per_mark(rows[both] * self.marks + sequences.marks[both], (gaps[both], own[both]), number)
+        gapped = np.bincount(rows[np.isfinite(gaps)], minlength=number)
+        blocks.append(self._moments(sequences, rows, gaps, own, mean, gapped))
+        return np.concatenate(blocks, axis=1).astype(np.float32)
+
+    def event_shares(self, sequence: EventSequences) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Of one sequence: its features as a sum over events (events, size) and a rest (size,); and which `PARTS` entry
+        every feature compares (size,).
+
+        An entry of a table, or a mean per mark, is shared evenly by the events counted in it.
+        """
+        events, rows = len(sequence.times), _rows(sequence)
+        gaps, own, _ = self._gaps(sequence)
+        counted, kinds = [], []
+        for table in self._tables(sequence, rows, gaps, own):
+            ones = np.zeros((events, table.classes))
+            ones[table.events, table.codes] = 1.0
+            counted.append(ones)
+            kinds.append(np.full(table.classes, table.part))
+        both = self._marked_gaps(sequence, gaps)
+        ones = np.zeros((events, self.marks))
+        ones[both, sequence.marks[both]] = 1.0
+        counted += [ones, ones]
+        kinds += [np.full(self.marks, BOTH)] * 2
+        rest = self.size - sum(x.shape[1] for x in counted)
+        counted.append(np.zeros((events, rest)))  # moments belong to the whole sequence
+        kinds.append(np.full(rest, WHOLE))
+        shares = np.concatenate(counted, axis=1)
+        shares /= np.maximum(shares.sum(0), 1)
+        weight = self._arrays["weight"].astype(np.float64)
+        shares *= self.statistics(sequence)[0] * weight
+        features = self.features(sequence)[0].astype(np.float64)
+        unclipped = shares.sum(0) - self._arrays["mean"] * weight
+        kept = np.divide(features, unclipped, out=np.ones_like(features), where=np.abs(unclipped) > _FAR)
+        shares *= kept
+        return shares, features - shares.sum(0), np.concatenate(kinds)
+
+    def _tables(
+        self, sequences: EventSequences, rows: IntArray, gaps: FloatArray, own: FloatArray
+    ) -> Iterator[_Table]:
+        """Every table of the process, as the events that are counted and the cells that they fall in."""
+        timed, known = np.isfinite(gaps), sequences.marks < self.marks
         marks = np.where(known, sequences.marks, 0).astype(np.int64)
         pair = np.flatnonzero(rows[1:] == rows[:-1])  # first event of every two in a row
         both_known = pair[known[pair] & known[pair + 1]]
@@ -116,42 +177,34 @@ class MarkovRenewal:
                    (("fine", gaps), ("coarse", gaps), ("own", own), ("own_coarse", own))}  # fmt: skip
         sizes = {k: len(self._arrays[k]) + 1 for k in classes}
         events, steps = sequences.lengths, np.maximum(sequences.lengths - 1, 1)
-        gapped = np.bincount(rows[timed], minlength=number)
-
-        def roots(at: IntArray, codes: IntArray, kinds: int, of: IntArray) -> FloatArray:
-            counts = np.bincount(rows[at] * kinds + codes, minlength=number * kinds).reshape(number, kinds)
-            return np.sqrt(counts / np.maximum(of, 1)[:, None])
-
-        def following(at: IntArray, name: str) -> IntArray:
-            return classes[name][at] * sizes[name] + classes[name][at + 1]
-
-        every, marked, has_gap = np.arange(len(rows)), np.flatnonzero(known), np.flatnonzero(timed)
-        both = np.flatnonzero(known & timed)
+        gapped = np.bincount(rows[timed], minlength=len(sequences))
+        marked, has_gap, both = np.flatnonzero(known), np.flatnonzero(timed), np.flatnonzero(known & timed)
+        yield _Table(MARKS, marked, marks[marked], self.marks, events)
         pairs = self._arrays["pairs"]
         code = marks[both_known] * self.marks + marks[both_known + 1]
         place = np.minimum(np.searchsorted(pairs, code), max(len(pairs) - 1, 0))
         kept = pairs[place] == code if len(pairs) else np.zeros(0, bool)
-        blocks = [
-            roots(marked, marks[marked], self.marks, events),
-            roots(both_known[kept], place[kept], len(pairs), steps),
-            roots(has_gap, classes["fine"][has_gap], sizes["fine"], gapped),
-            roots(has_gap, classes["own"][has_gap], sizes["own"], gapped),
-            roots(both, marks[both] * sizes["coarse"] + classes["coarse"][both], self.marks * sizes["coarse"], gapped),
-            roots(both_timed, following(both_timed, "coarse"), sizes["coarse"] ** 2, steps),
-            roots(both_timed, following(both_timed, "own_coarse"), sizes["own_coarse"] ** 2, steps),
-            roots(every, self._part_of_window(sequences, rows), PARTS, events),
-            *self._means_per_mark(rows[both] * self.marks + marks[both], (gaps[both], own[both]), number),
-            self._moments(sequences, rows, gaps, own, mean, gapped),
-        ]
-        return np.concatenate(blocks, axis=1).astype(np.float32)
+        yield _Table(MARKS, both_known[kept] + 1, place[kept], len(pairs), steps)
+        for name in ("fine", "own"):
+            yield _Table(TIMES, has_gap, classes[name][has_gap], sizes[name], gapped)
+        marked_gap = marks[both] * sizes["coarse"] + classes["coarse"][both]
+        yield _Table(BOTH, both, marked_gap, self.marks * sizes["coarse"], gapped)
+        for name in ("coarse", "own_coarse"):
+            following = classes[name][both_timed] * sizes[name] + classes[name][both_timed + 1]
+            yield _Table(TIMES, both_timed + 1, following, sizes[name] ** 2, steps)
+        yield _Table(TIMES, np.arange(len(rows)), self._part_of_window(sequences, rows), PARTS_OF_WINDOW, events)
+
+    def _marked_gaps(self, sequences: EventSequences, gaps: FloatArray) -> IntArray:
+        """Events with a known mark and a gap before them."""
+        return np.flatnonzero((sequences.marks < self.marks) & np.isfinite(gaps))
 
     @staticmethod
     def _part_of_window(sequences: EventSequences, rows: IntArray) -> IntArray:
         """Which of the equal parts of its window each event falls in."""
         starts, ends = sequences.observed()
         span = np.maximum(ends - starts, np.finfo(np.float64).tiny)
-        part: IntArray = (np.clip((sequences.times - starts[rows]) / span[rows], 0, 1) * PARTS).astype(np.int64)
-        return np.minimum(part, PARTS - 1)
+        part: IntArray = (np.clip((sequences.times - starts[rows]) / span[rows], 0, 1) * PARTS_OF_WINDOW).astype(np.int64)
+        return np.minimum(part, PARTS_OF_WINDOW - 1)
 
     def _means_per_mark(self, cells: IntArray, values: tuple[FloatArray, ...], number: int) -> list[FloatArray]:
         """Mean gap before each mark, on both scales; 0 where the mark does not occur."""

@@ -16,7 +16,7 @@ from neuroseqret.models.presets import Settings
 from neuroseqret.models.projection import Projection
 from neuroseqret.models.unwarp import Unwarp
 
-_FAR = 5.0
+VECTOR_FAR = 5.0  # coordinates are clipped here before the projection
 
 
 class PointProcess(nn.Module):
@@ -98,15 +98,15 @@ class RelevanceNetwork(nn.Module):
         parts = []
         if self.settings.vector.fisher != "none":
             unit = self.information.whiten(raw.score)
-            parts.append((unit * self.fisher_size**0.5).clamp(-_FAR, _FAR) if self._projected else unit)
+            parts.append((unit * self.fisher_size**0.5).clamp(-VECTOR_FAR, VECTOR_FAR) if self.projected else unit)
         if self.settings.vector.pooled:
-            parts.append(((raw.pooled - self.pooled_mean) / (self.pooled_sd + 1e-3)).clamp(-_FAR, _FAR))
+            parts.append(((raw.pooled - self.pooled_mean) / (self.pooled_sd + 1e-3)).clamp(-VECTOR_FAR, VECTOR_FAR))
         if markov is not None:
             parts.append(markov)
         return torch.cat(parts, dim=1)
 
     @property
-    def _projected(self) -> bool:
+    def projected(self) -> bool:
         return self.settings.projection.kind != "none"
 
     def forward(self, inputs: Inputs, markov: Tensor | None = None) -> Tensor:

@@ -1,0 +1,159 @@
+r"""The score of two sequences, split over pairs of their events.
+
+The vector of a sequence is a sum over its events and a rest that belongs to the whole sequence,
+:math:`v = \sum_i v_i + v_0` (see `shares`). Without a metric head :math:`\kappa = \langle v^q, v^c \rangle` splits
+exactly:
+
+.. math:: \kappa = \sum_{i,j} \langle v^q_i, v^c_j \rangle.
+
+Behind the head :math:`u(v) = W_2^\top \mathrm{relu}(W_1^\top v + b_1) + b_2` the parts are integrated gradients along
+the straight path from 0, the average sequence, to v. A hidden unit k with :math:`p_k = (W_1^\top v)_k` is linear with
+a kink along that path, so the integral is closed form: the unit passes on the share
+
+.. math:: \varphi_k = \frac{\mathrm{relu}(p_k + b_k) - \mathrm{relu}(b_k)}{p_k}
+
+of whatever enters it, and :math:`a_i = W_2^\top (\varphi \circ W_1^\top v_i) / \lVert u(v) \rVert`. What the average
+sequence itself gives, :math:`u(0) / \lVert u(v) \rVert`, joins the rest. Then :math:`\sum_i a_i + a_0` is the embedding
+and :math:`\sum_{ij} \langle a^q_i, a^c_j \rangle` the score, exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from neuroseqret.batching import pad
+from neuroseqret.errors import UserError
+from neuroseqret.explanation.shares import vector_shares
+from neuroseqret.models.base import RelevanceModel, Role
+from neuroseqret.models.markov import PARTS
+from neuroseqret.models.projection import Projection
+from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.sequence import EventSequence
+from neuroseqret.sequences import EventSequences, FloatArray
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the score of a query and a hit comes from; `matrix.sum() + similarity == score`.
+
+    `matrix` is (query events + 1, hit events + 1): entry (i, j) is what query event i and hit event j give together;
+    the last row and column belong to the sequences as wholes. `parts` splits the same sum over what was compared
+    (marks, times, both together, the sequence as a whole). `unwarping` is (t, U(t)) for the query's events where the
+    model unwarps.
+    """
+
+    query: EventSequence
+    hit: EventSequence
+    score: float
+    matrix: Matrix
+    parts: dict[str, float]
+    similarity: float = 0.0
+    unwarping: tuple[FloatArray, FloatArray] | None = None
+
+    @property
+    def pairs(self) -> Matrix:
+        """(query events, hit events): the part of each pair of events."""
+        return self.matrix[:-1, :-1]
+
+    @property
+    def of_query_events(self) -> FloatArray:
+        """What each event of the query gives, with all of the hit."""
+        return self.matrix[:-1].sum(1)
+
+    @property
+    def of_hit_events(self) -> FloatArray:
+        """What each event of the hit gives, with all of the query."""
+        return self.matrix[:, :-1].sum(0)
+
+    def strongest(self, number: int = 10) -> list[tuple[int, int, float]]:
+        """The pairs of events that speak most for the match: (query event, hit event, part), best first."""
+        flat = np.argsort(-self.pairs, axis=None, kind="stable")[:number]
+        rows, columns = np.unravel_index(flat, self.pairs.shape)
+        return [(int(i), int(j), float(self.pairs[i, j])) for i, j in zip(rows, columns, strict=True)]
+
+
+@torch.no_grad()
+def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> Explanation:
+    """Split `model.score(query, hit)` over pairs of events; for SelfAttention models."""
+    if not isinstance(model, SelfAttention):
+        raise UserError(f"only a 'self' model can be explained, this is {model.name!r}; explain its first stage")
+    (of_query, query_parts), (of_hit, hit_parts) = _shares(model, query, "query"), _shares(model, hit, "corpus")
+    matrix = (of_query @ of_hit.T).numpy()
+    score = float(model.score(query, EventSequences.of(hit))[0])
+    # The kernel split by what was compared, from either side; the mean of the two treats them alike.
+    whole_query, whole_hit = of_query.sum(0), of_hit.sum(0)
+    by_part = (query_parts @ whole_hit + hit_parts @ whole_query) / 2
+    unwarping = None
+    if model.network.unwarp is not None:
+        batch = pad(EventSequences.of(query))
+        unwarping = batch.times[0].numpy(), model.unwarped(batch, "query").times[0].numpy()
+    return Explanation(
+        query,
+        hit,
+        score,
+        matrix,
+        dict(zip(PARTS, by_part.tolist(), strict=True)),
+        similarity=score - float(matrix.sum()) if model.settings.similarity.form != "none" else 0.0,
+        unwarping=unwarping,
+    )
+
+
+def _shares(model: SelfAttention, sequence: EventSequence, role: Role) -> tuple[Tensor, Tensor]:
+    """The embedding as a sum over events and rest (events + 1, D), and as a sum over parts (len(PARTS), D)."""
+    shares, kinds = vector_shares(model, sequence, role)  # (events + 1, size), (size,)
+    masked = torch.stack([shares.sum(0) * (kinds == kind) for kind in range(len(PARTS))])
+    both = through(model.network.projection, torch.cat([shares, masked]), shares.sum(0))
+    events, parts = both[: len(shares)], both[len(shares) :]
+    offset = of_average(model.network.projection, shares.sum(0))
+    events[-1] += offset
+    parts[-1] += offset
+    return events, parts
+
+
+def through(projection: Projection, directions: Tensor, vector: Tensor) -> Tensor:
+    """Integrated gradients of the head, normalised by the vector's own length: (n, size) to (n, D)."""
+    if projection.kind == "none":
+        return directions
+    weights = _as_double(projection)
+    entered = directions @ weights["first"]  # (members, n, inner)
+    if projection.kind == "mlp":
+        p = vector @ weights["first"]  # (members, 1, hidden)
+        bias = weights["first_bias"]
+        passed = torch.relu(p + bias) - torch.relu(bias)
+        share = torch.where(p.abs() > 1e-12, passed / p, (bias > 0).to(p.dtype))
+        entered = (entered * share) @ weights["second"]
+    return _joined(entered / _length(projection, vector))
+
+
+def of_average(projection: Projection, vector: Tensor) -> Tensor:
+    """What the head makes of the average sequence, over the length of this one's: (D,)."""
+    if projection.kind == "none":
+        return torch.zeros(projection.dimension, dtype=torch.float64)
+    return _joined(_raw(projection, torch.zeros_like(vector)[None]) / _length(projection, vector))[0]
+
+
+def _raw(projection: Projection, vectors: Tensor) -> Tensor:
+    """The head before normalisation: (members, n, dimension)."""
+    weights = _as_double(projection)
+    inner = vectors @ weights["first"] + weights["first_bias"]
+    return torch.relu(inner) @ weights["second"] + weights["second_bias"] if projection.kind == "mlp" else inner
+
+
+def _length(projection: Projection, vector: Tensor) -> Tensor:
+    return _raw(projection, vector[None]).norm(dim=-1, keepdim=True)
+
+
+def _joined(parts: Tensor) -> Tensor:
+    """Members side by side, as the embedding has them."""
+    return parts.transpose(0, 1).flatten(1) * len(parts) ** -0.5
+
+
+def _as_double(projection: Projection) -> dict[str, Tensor]:
+    return {name: value.double() for name, value in projection.named_parameters()}

@@ -1,0 +1,83 @@
+"""The vector of a sequence as a sum over its events: which event gives how much of every coordinate.
+
+- Fisher vector: exact, the gradient of a log-likelihood is a sum over events.
+- Markov-renewal features: a table's entry is shared evenly by the events that were counted in it; the corpus mean that
+  is subtracted, and moments of the whole sequence, belong to the whole.
+- Pooled states: a mean and a standard deviation are sums over events; a maximum belongs to the event that attains it.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from neuroseqret.batching import pad
+from neuroseqret.errors import UserError
+from neuroseqret.models import fisher
+from neuroseqret.models.base import Role
+from neuroseqret.models.features import Inputs
+from neuroseqret.models.markov import BOTH, MARKS, TIMES
+from neuroseqret.models.network import VECTOR_FAR, split_blocks
+from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.sequence import EventSequence
+from neuroseqret.sequences import EventSequences
+
+MOST_EVENTS = 2000
+
+
+def vector_shares(model: SelfAttention, sequence: EventSequence, role: Role) -> tuple[Tensor, Tensor]:
+    """(events + 1, size) float64 that sums to the sequence's vector, the last row being the whole's; and the part of
+    every coordinate (size,)."""
+    if len(sequence) > MOST_EVENTS:
+        raise UserError(
+            f"sequence {sequence.id}: {len(sequence):,} events are too many to explain pair by pair; "
+            f"cut windows of at most {MOST_EVENTS:,}"
+        )
+    network, settings = model.network, model.settings.vector
+    one = EventSequences.of(sequence)
+    inputs = model.scale.inputs(model.unwarped(pad(one), role))
+    blocks, _ = split_blocks(inputs, model.settings.encoder.max_length)
+    states = network.process.encoder(blocks)
+    shares, kinds = [], []
+    if settings.fisher != "none":
+        shares.append(_fisher(model, blocks, states))
+        marks = model.marks
+        width = states.shape[2] + 1
+        kinds.append(torch.tensor([TIMES, TIMES, *[MARKS] * marks]).repeat_interleave(width))
+    if settings.pooled:
+        shares.append(_pooled(model, states[:, 1:][blocks.mask].double()))
+        kinds.append(torch.full((shares[-1].shape[1],), BOTH))
+    if model.markov is not None:
+        of_events, whole, kind = model.markov.event_shares(one)
+        shares.append(torch.cat([torch.from_numpy(of_events), torch.from_numpy(whole)[None]]))
+        kinds.append(torch.from_numpy(kind))
+    return torch.cat(shares, dim=1), torch.cat(kinds)
+
+
+def _fisher(model: SelfAttention, blocks: Inputs, states: Tensor) -> Tensor:
+    network = model.network
+    given = fisher.contributions(network.process.heads, blocks, states, network.process.survival).double()
+    of_events = given[:, :-1][blocks.mask]  # state i predicts event i
+    shares = torch.cat([of_events, (given.sum((0, 1)) - of_events.sum(0))[None]])  # the window's end: the whole's
+    white = network.information.scale().double()
+    shares = shares * white
+    shares = shares / shares.sum(0).norm().clamp(min=1e-12)
+    return _clipped(shares * network.fisher_size**0.5) if network.projected else shares
+
+
+def _pooled(model: SelfAttention, states: Tensor) -> Tensor:
+    network, number = model.network, len(states)
+    mean = states.mean(0)
+    sd = states.square().mean(0).sub(mean.square()).clamp(min=1e-6).sqrt()
+    highest = torch.zeros_like(states).scatter_(0, states.argmax(0, keepdim=True), states.amax(0, keepdim=True))
+    spread = (states - mean).square() / number / sd
+    of_events = torch.cat([states / number, spread, highest], dim=1)
+    of_whole = torch.cat([mean * 0, sd - spread.sum(0), mean * 0]) - network.pooled_mean.double()
+    return _clipped(torch.cat([of_events, of_whole[None]]) / (network.pooled_sd.double() + 1e-3))
+
+
+def _clipped(shares: Tensor) -> Tensor:
+    """Shares of a coordinate that the model clips are shrunk together, so that their sum is the clipped value."""
+    total = shares.sum(0)
+    kept = total.clamp(-VECTOR_FAR, VECTOR_FAR)
+    return shares * torch.where(total.abs() > VECTOR_FAR, kept / total, torch.ones_like(total))
