@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuroseqret.models.dropout import Dropout
 from neuroseqret.models.features import INPUT_WIDTH, Inputs
 
 
@@ -35,7 +36,7 @@ class EventEncoder(nn.Module):
         self.mark = nn.Embedding(marks + 1, width)  # the last one: any unknown mark
         self.value = nn.Linear(INPUT_WIDTH, width)
         self.position = nn.Parameter(torch.randn(max_length + 1, width) * 0.1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.blocks = nn.ModuleList(AttentionBlock(width, heads, dropout) for _ in range(blocks))
         self.norm = nn.LayerNorm(width)
         nn.init.normal_(self.mark.weight, std=0.5)
@@ -62,7 +63,7 @@ class AttentionBlock(nn.Module):
         self.query_key_value = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
         self.widen, self.narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor) -> Tensor:
         states = states + self.dropout(self.out(self.attend(self.norm_attention(states))))

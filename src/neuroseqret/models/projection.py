@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuroseqret.models.dropout import dropout
+
 Kind = Literal["none", "linear", "mlp"]
 
 
@@ -25,11 +27,11 @@ class Projection(nn.Module):
         kind: Kind = "mlp",
         hidden: int = 256,
         dimension: int = 64,
-        dropout: float = 0.2,
+        dropout_share: float = 0.2,
         members: int = 1,
     ) -> None:
         super().__init__()
-        self.kind, self.dropout = kind, dropout
+        self.kind, self.dropout = kind, dropout_share
         self.members = 1 if kind == "none" else members
         self.dimension = size if kind == "none" else members * dimension
         if kind == "none":
@@ -49,7 +51,7 @@ class Projection(nn.Module):
             return functional.normalize(vectors, dim=-1)[None]
         spread = vectors.expand(self.members, *vectors.shape)
         if self.training and self.dropout:
-            spread = functional.dropout(spread, self.dropout)  # each member its own
+            spread = dropout(spread, self.dropout)  # each member its own
         inner = torch.baddbmm(self.first_bias, spread, self.first)
         if self.kind == "mlp":
             inner = torch.baddbmm(self.second_bias, torch.relu(inner), self.second)
