@@ -103,7 +103,7 @@ def deltas(query_times, query_marks, query_end, times, marks, end, normalised):
 
 def markov_statistics(model, times, marks, start, end):
     """The features of one sequence before centring, table by table, in the order of the fast ones."""
-    edges = {k: model.tensors[k].tolist() for k in ("fine", "coarse", "own", "own_coarse")}
+    edges = {k: model.tensors[k].tolist() for k in ("fine", "coarse", "own", "own_coarse", "quarter")}
     scale, kinds, n = model.scale, model.marks, len(times)
     gaps: list[float | None] = []
     for i in range(n):
@@ -137,18 +137,35 @@ def markov_statistics(model, times, marks, start, end):
         return codes
 
     table([x for x in marks if x < kinds], kinds, n)
-    kept = model.tensors["pairs"].tolist()
-    table(
-        [kept.index(a * kinds + b) for a, b in pairwise(marks)
-         if a < kinds and b < kinds and a * kinds + b in kept],
-        len(kept), n - 1,
-    )  # fmt: skip
+
+    def kept(name, codes):
+        kinds_kept = model.tensors[name].tolist()
+        table([kinds_kept.index(code) for code in codes if code in kinds_kept], len(kinds_kept), n - 1)
+
+    known = [x < kinds for x in marks]
+    kept("pairs", [marks[i] * kinds + marks[i + 1] for i in range(n - 1) if known[i] and known[i + 1]])
+    kept(
+        "triples",
+        [(marks[i] * kinds + marks[i + 1]) * kinds + marks[i + 2] for i in range(n - 2) if all(known[i : i + 3])],
+    )
+    timed_pairs = []
+    for i in range(n - 1):
+        if known[i] and known[i + 1] and gaps[i + 1] is not None:
+            timed_pairs.append((marks[i] * kinds + marks[i + 1]) * 4 + klass("quarter", gaps[i + 1]))
+    kept("timed_pairs", timed_pairs)
     table([klass("fine", g) for g in present], size("fine"), len(present))
     table([klass("own", g) for g in own if g is not None], size("own"), len(present))
     both = [(x, g, o) for x, g, o in zip(marks, gaps, own, strict=True) if g is not None and x < kinds]
     table([x * size("coarse") + klass("coarse", g) for x, g, _ in both], kinds * size("coarse"), len(present))
     table(pairs(gaps, "coarse"), size("coarse") ** 2, n - 1)
     table(pairs(own, "own_coarse"), size("own_coarse") ** 2, n - 1)
+    triples = []
+    for i in range(n - 2):
+        three = gaps[i : i + 3]
+        if None not in three:
+            a, b, c = (klass("quarter", g) for g in three)
+            triples.append((a * size("quarter") + b) * size("quarter") + c)
+    table(triples, size("quarter") ** 3, n - 1)
     span = max(end - start, np.finfo(float).tiny)
     table([min(int(min(max((t - start) / span, 0), 1) * 10), 9) for t in times], 10, n)
     for column in (1, 2):

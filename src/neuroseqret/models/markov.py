@@ -1,8 +1,8 @@
 r"""A Markov-renewal process: a second generative model, closed form, whose Fisher vector needs no training.
 
-Each event's mark depends on the mark before it, its gap on its own mark and on the gap before it:
+Each event's mark depends on the two marks before it, its gap on its own mark, the one before and two gaps before:
 
-.. math:: \log p(H) = \sum_i \log P_{x_{i-1} x_i} + \log Q_{x_i k_i} + \log R_{k_{i-1} k_i}
+.. math:: \log p(H) = \sum_i \log P_{x_{i-2} x_{i-1} x_i} + \log Q_{x_{i-1} x_i k_i} + \log R_{k_{i-2} k_{i-1} k_i}
                       + \log S_{l_{i-1} l_i} + \log W_{w_i}
 
 with :math:`k_i` the class of gap i on the data's global scale (quantiles of the corpus), :math:`l_i` its class after
@@ -33,7 +33,9 @@ from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 Features = npt.NDArray[np.float32]
 
 FINE, COARSE, OWN, OWN_COARSE, PARTS_OF_WINDOW, LAGS = 24, 8, 16, 6, 10, 6
-MOST_PAIRS = 1024  # mark pairs beyond the most frequent ones are left out
+#: Of mark pairs, mark triples and mark pairs with a gap class only the most frequent ones are kept.
+MOST = {"pairs": 512, "triples": 256, "timed_pairs": 256}
+QUARTERS = 4  # classes of the gap in tables of three variables
 #: What a coordinate of a vector compares, for explanations.
 PARTS = ("marks", "times", "marks and times", "whole sequence")
 MARKS, TIMES, BOTH, WHOLE = range(4)
@@ -69,8 +71,12 @@ class MarkovRenewal:
             "coarse": _quantiles(gaps[timed], COARSE),
             "own": _quantiles(own[timed], OWN),
             "own_coarse": _quantiles(own[timed], OWN_COARSE),
-            "pairs": model._frequent_pairs(corpus),
+            "quarter": _quantiles(gaps[timed], QUARTERS),
         }
+        model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
+        for name, (_, codes) in model._mark_codes(corpus).items():
+            kinds, number = np.unique(codes, return_counts=True)
+            arrays[name] = np.sort(kinds[np.argsort(-number, kind="stable")[: MOST[name]]])
         model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
         total, squares = 0.0, 0.0
         for _, block in model._blocks(corpus):
@@ -96,7 +102,7 @@ class MarkovRenewal:
     # ---------------------------------------------------------------- statistics
 
     def _blocks(self, sequences: EventSequences) -> Iterator[tuple[slice, Features]]:
-        step = max(1, _CHUNK // max(self.marks**2, 1024))
+        step = max(1, _CHUNK // 2048)
         for begin in range(0, len(sequences), step):
             rows = slice(begin, min(begin + step, len(sequences)))
             yield rows, self.statistics(sequences[rows])
@@ -110,12 +116,20 @@ class MarkovRenewal:
         mean = np.bincount(rows[timed], gaps[timed], minlength=len(sequences)) / number
         return gaps, gaps - mean[rows], mean
 
-    def _frequent_pairs(self, corpus: EventSequences) -> IntArray:
-        rows, known = _rows(corpus), np.minimum(corpus.marks, self.marks - 1).astype(np.int64)
-        first = np.flatnonzero(rows[1:] == rows[:-1])
-        number = np.bincount(known[first] * self.marks + known[first + 1], minlength=self.marks**2)
-        kept: IntArray = np.sort(np.argsort(-number, kind="stable")[:MOST_PAIRS])
-        return kept
+    def _mark_codes(self, sequences: EventSequences) -> dict[str, tuple[IntArray, IntArray]]:
+        """Pairs, triples and pairs with the second one's gap class: last event of each, and a number for the kind."""
+        rows, known, size = _rows(sequences), sequences.marks < self.marks, self.marks
+        marks = sequences.marks.astype(np.int64)
+        gaps, _, _ = self._gaps(sequences)
+        classes = np.searchsorted(self._arrays["quarter"], np.nan_to_num(gaps))
+        pair = _runs_of(2, rows, known)
+        triple = _runs_of(3, rows, known)
+        timed = pair[np.isfinite(gaps[pair + 1])]
+        return {
+            "pairs": (pair + 1, marks[pair] * size + marks[pair + 1]),
+            "triples": (triple + 2, (marks[triple] * size + marks[triple + 1]) * size + marks[triple + 2]),
+            "timed_pairs": (timed + 1, (marks[timed] * size + marks[timed + 1]) * QUARTERS + classes[timed + 1]),
+        }
 
     def statistics(self, sequences: EventSequences) -> Features:
         """Roots of shares of every table, and moments, before centring: (sequences, size)."""
@@ -164,27 +178,22 @@ class MarkovRenewal:
         shares *= kept
         return shares, features - shares.sum(0), np.concatenate(kinds)
 
-    def _tables(
-        self, sequences: EventSequences, rows: IntArray, gaps: FloatArray, own: FloatArray
-    ) -> Iterator[_Table]:
+    def _tables(self, sequences: EventSequences, rows: IntArray, gaps: FloatArray, own: FloatArray) -> Iterator[_Table]:
         """Every table of the process, as the events that are counted and the cells that they fall in."""
         timed, known = np.isfinite(gaps), sequences.marks < self.marks
         marks = np.where(known, sequences.marks, 0).astype(np.int64)
-        pair = np.flatnonzero(rows[1:] == rows[:-1])  # first event of every two in a row
-        both_known = pair[known[pair] & known[pair + 1]]
-        both_timed = pair[timed[pair] & timed[pair + 1]]
-        classes = {k: np.searchsorted(self._arrays[k], np.nan_to_num(v)) for k, v in
-                   (("fine", gaps), ("coarse", gaps), ("own", own), ("own_coarse", own))}  # fmt: skip
+        both_timed, all_timed = _runs_of(2, rows, timed), _runs_of(3, rows, timed)
+        scales = {"fine": gaps, "coarse": gaps, "quarter": gaps, "own": own, "own_coarse": own}
+        classes = {k: np.searchsorted(self._arrays[k], np.nan_to_num(v)) for k, v in scales.items()}
         sizes = {k: len(self._arrays[k]) + 1 for k in classes}
         events, steps = sequences.lengths, np.maximum(sequences.lengths - 1, 1)
         gapped = np.bincount(rows[timed], minlength=len(sequences))
         marked, has_gap, both = np.flatnonzero(known), np.flatnonzero(timed), np.flatnonzero(known & timed)
         yield _Table(MARKS, marked, marks[marked], self.marks, events)
-        pairs = self._arrays["pairs"]
-        code = marks[both_known] * self.marks + marks[both_known + 1]
-        place = np.minimum(np.searchsorted(pairs, code), max(len(pairs) - 1, 0))
-        kept = pairs[place] == code if len(pairs) else np.zeros(0, bool)
-        yield _Table(MARKS, both_known[kept] + 1, place[kept], len(pairs), steps)
+        for name, (last, codes) in self._mark_codes(sequences).items():
+            place, kept = _places(self._arrays[name], codes)
+            part = BOTH if name == "timed_pairs" else MARKS
+            yield _Table(part, last[kept], place[kept], len(self._arrays[name]), steps)
         for name in ("fine", "own"):
             yield _Table(TIMES, has_gap, classes[name][has_gap], sizes[name], gapped)
         marked_gap = marks[both] * sizes["coarse"] + classes["coarse"][both]
@@ -192,6 +201,9 @@ class MarkovRenewal:
         for name in ("coarse", "own_coarse"):
             following = classes[name][both_timed] * sizes[name] + classes[name][both_timed + 1]
             yield _Table(TIMES, both_timed + 1, following, sizes[name] ** 2, steps)
+        quarter, size = classes["quarter"], sizes["quarter"]
+        triples = (quarter[all_timed] * size + quarter[all_timed + 1]) * size + quarter[all_timed + 2]
+        yield _Table(TIMES, all_timed + 2, triples, size**3, steps)
         yield _Table(TIMES, np.arange(len(rows)), self._part_of_window(sequences, rows), PARTS_OF_WINDOW, events)
 
     def _marked_gaps(self, sequences: EventSequences, gaps: FloatArray) -> IntArray:
@@ -203,7 +215,9 @@ class MarkovRenewal:
         """Which of the equal parts of its window each event falls in."""
         starts, ends = sequences.observed()
         span = np.maximum(ends - starts, np.finfo(np.float64).tiny)
-        part: IntArray = (np.clip((sequences.times - starts[rows]) / span[rows], 0, 1) * PARTS_OF_WINDOW).astype(np.int64)
+        part: IntArray = (np.clip((sequences.times - starts[rows]) / span[rows], 0, 1) * PARTS_OF_WINDOW).astype(
+            np.int64
+        )
         return np.minimum(part, PARTS_OF_WINDOW - 1)
 
     def _means_per_mark(self, cells: IntArray, values: tuple[FloatArray, ...], number: int) -> list[FloatArray]:
@@ -254,6 +268,25 @@ class MarkovRenewal:
 def _rows(sequences: EventSequences) -> IntArray:
     """The sequence that each event belongs to."""
     return np.repeat(np.arange(len(sequences)), sequences.lengths)
+
+
+def _runs_of(number: int, rows: IntArray, usable: npt.NDArray[np.bool_]) -> IntArray:
+    """First events of all runs of `number` usable events of one sequence."""
+    if len(rows) < number:
+        return np.empty(0, np.int64)
+    last = len(rows) - number + 1
+    same = rows[:last] == rows[number - 1 :]
+    for shift in range(number):
+        same &= usable[shift : shift + last]
+    return np.flatnonzero(same)
+
+
+def _places(kinds: IntArray, codes: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """Where each code stands among the sorted kinds, and whether it is there at all."""
+    if not len(kinds):
+        return np.zeros(len(codes), np.int64), np.zeros(len(codes), bool)
+    place = np.minimum(np.searchsorted(kinds, codes), len(kinds) - 1)
+    return place, kinds[place] == codes
 
 
 def _quantiles(values: FloatArray, number: int) -> FloatArray:
