@@ -10,6 +10,7 @@ Each option that may be None is then chosen by hypothesis, so that a test meets 
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from typing import Any
 
@@ -20,8 +21,8 @@ from hypothesis import strategies as st
 
 from neuroseqret.sequences import EventSequences
 
-# A busy machine is no failure: no deadline. Batches have many parts, so few examples go far.
-settings.register_profile("project", deadline=None, max_examples=50)
+# A busy machine is no failure: no deadline. NEUROSEQRET_EXAMPLES=1000 makes a thorough run.
+settings.register_profile("project", deadline=None, max_examples=int(os.environ.get("NEUROSEQRET_EXAMPLES", "30")))
 settings.load_profile("project")
 
 #: Printable text of any script, without control characters and lone surrogates.
