@@ -124,7 +124,7 @@ def through(projection: Projection, directions: Tensor, vector: Tensor) -> Tenso
     weights = _as_double(projection)
     entered = directions @ weights["first"]  # (members, n, inner)
     if projection.kind == "mlp":
-        p = vector @ weights["first"]  # (members, 1, hidden)
+        p = vector[None] @ weights["first"]  # (members, 1, hidden)
         bias = weights["first_bias"]
         passed = torch.relu(p + bias) - torch.relu(bias)
         share = torch.where(p.abs() > 1e-12, passed / p, (bias > 0).to(p.dtype))

@@ -1,0 +1,108 @@
+"""A picture of an explanation: two time lines with the strongest pairs joined, and a heat map of all pairs."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuroseqret.explanation.attribution import Explanation
+from neuroseqret.sequence import EventSequence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_PAIRS = 15  # joined by a line
+_NAMED = 10  # marks with a colour of their own
+# Okabe and Ito's colours tell apart under every kind of colour blindness; two greys complete them.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000", "#666666", "#AAAAAA")
+
+
+def picture(explanation: Explanation, path: str | PathLike[str]) -> None:
+    """Write the explanation as a PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 7.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.35), width_ratios=(1.5, 1))
+    _time_lines(figure.add_subplot(grid[0, :]), explanation)
+    _heat_map(figure.add_subplot(grid[1, 0]), explanation)
+    _parts(figure.add_subplot(grid[1, 1]), explanation)
+    query, hit = explanation.query, explanation.hit
+    figure.suptitle(f"Why {_named(hit)} answers {_named(query)}: score {explanation.score:.3f}", fontsize=12)
+    figure.savefig(path, format="png", dpi=120)
+
+
+def _named(sequence: EventSequence) -> str:
+    return f"{sequence.id} ({sequence.group})" if sequence.group else sequence.id
+
+
+def _time_lines(axes: Axes, explanation: Explanation) -> None:
+    query, hit = explanation.query, explanation.hit
+    places = [_places(query), _places(hit)]
+    used = np.concatenate([query.marks, hit.marks])
+    common = [int(m) for m in np.argsort(-np.bincount(used), kind="stable")[:_NAMED] if (used == m).any()]
+    colour = dict(zip(common, _COLOURS, strict=False))
+    strongest = explanation.strongest(_PAIRS)
+    top = max((part for *_, part in strongest), default=1.0) or 1.0
+    for i, j, part in strongest:
+        if part > 0:
+            axes.plot([places[0][i], places[1][j]], [1, 0], color="0.35", alpha=0.15 + 0.7 * part / top, zorder=1)
+    for row, (sequence, place) in enumerate(((hit, places[1]), (query, places[0]))):
+        axes.hlines(row, 0, 1, color="0.85", zorder=0)
+        for mark in dict.fromkeys(sequence.marks.tolist()):
+            at = sequence.marks == mark
+            axes.scatter(place[at], np.full(at.sum(), row), 42, colour.get(mark, "0.75"), zorder=2, edgecolors="white",
+                         linewidths=0.5)  # fmt: skip
+    names = query.mark_names or hit.mark_names
+    for mark in common:
+        label = names[mark] if names and mark < len(names) else f"mark {mark}"
+        axes.scatter([], [], 42, colour[mark], label=label if len(label) < 24 else label[:22] + "…")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncol=5, frameon=False, fontsize=8)
+    unit = f" {query.time_unit.split(' (')[0]}" if query.time_unit else ""
+    axes.set_yticks([1, 0], [f"query\n{_span(query):.4g}{unit}", f"hit\n{_span(hit):.4g}{unit}"])
+    axes.set_xticks([])
+    axes.set_ylim(-0.35, 1.35)
+    axes.set_title(f"events in order of time, each line over its own span; the {_PAIRS} strongest pairs joined",
+                   fontsize=9)  # fmt: skip
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _places(sequence: EventSequence) -> np.ndarray:
+    """Where each event lies on a line of length 1."""
+    return (sequence.times - sequence.times[0]) / max(_span(sequence), np.finfo(np.float64).tiny)
+
+
+def _span(sequence: EventSequence) -> float:
+    return float(sequence.times[-1] - sequence.times[0])
+
+
+def _heat_map(axes: Axes, explanation: Explanation) -> None:
+    pairs = explanation.pairs
+    limit = float(np.quantile(np.abs(pairs), 0.995)) or 1e-12  # a single pair must not drown the others
+    shown = axes.imshow(pairs, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    axes.set_xlabel("event of the hit")
+    axes.set_ylabel("event of the query")
+    axes.set_title("part of the score of each pair of events", fontsize=9)
+    axes.figure.colorbar(shown, ax=axes, shrink=0.9, extend="both")
+
+
+def _parts(axes: Axes, explanation: Explanation) -> None:
+    values = dict(explanation.parts)
+    if explanation.similarity:
+        values["similarity term"] = explanation.similarity
+    names = list(values)[::-1]
+    numbers = [values[name] for name in names]
+    bars = axes.barh(names, numbers, color=["#0072B2" if x >= 0 else "#D55E00" for x in numbers])
+    axes.bar_label(bars, [f"{x:+.3f}" for x in numbers], padding=3, fontsize=8)
+    axes.axvline(0, color="0.5", linewidth=0.8)
+    axes.margins(x=0.35)
+    axes.set_title("what was compared; sums to the score", fontsize=9)
+    if explanation.unwarping is not None:
+        inset = axes.inset_axes((0.62, 0.05, 0.36, 0.3))
+        inset.plot(*explanation.unwarping, color="#009E73")
+        inset.set_title("U(t) of the query", fontsize=7)
+        inset.tick_params(labelsize=6)

@@ -1,0 +1,90 @@
+"""Explanations: parts that sum to the score, whatever the model's head, and a picture that is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from neuroseqret.datasets.simulate import simulate_retrieval
+from neuroseqret.errors import UserError
+from neuroseqret.explanation import explain, picture
+from neuroseqret.explanation.attribution import through
+from neuroseqret.models.projection import Projection
+from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.sequences import EventSequences
+
+SHORT: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}}
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "default": ("default", {**SHORT, "head": {"steps": 20}}),
+    "several heads": ("default", {**SHORT, "head": {"steps": 5}, "projection": {"members": 3}}),
+    "linear head": ("default", {**SHORT, "head": {"steps": 5}, "projection": {"kind": "linear"}}),
+    "Fisher vector alone": ("default", {**SHORT, "head": None, "vector": {"pooled": False, "markov": False}}),
+    "blocks": ("default", {**SHORT, "head": {"steps": 5}, "encoder": {"max_length": 8}}),
+    "paper": ("paper", {"joint": {"steps": 3}, "encoder": {"width": 16}}),
+}
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[EventSequences, EventSequences]:
+    return simulate_retrieval(groups=4, per_group=12, seed=3)
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def model(request: pytest.FixtureRequest, data: tuple[EventSequences, EventSequences]) -> SelfAttention:
+    corpus, queries = data
+    preset, settings = VARIANTS[request.param]
+    return SelfAttention(preset, **settings).fit(queries, corpus, seed=1)
+
+
+def test_parts_sum_to_the_score(model: SelfAttention, data: tuple[EventSequences, EventSequences]) -> None:
+    corpus, queries = data
+    for row in range(3):
+        query, hit = queries[row], corpus[5 * row]
+        found = explain(model, query, hit)
+        assert found.matrix.shape == (len(query) + 1, len(hit) + 1)
+        assert found.score == pytest.approx(model.score(query, corpus[5 * row : 5 * row + 1])[0], abs=1e-6)
+        kappa = float(model.embed(query, "query")[0] @ model.embed(hit, "corpus")[0])
+        assert found.matrix.sum() == pytest.approx(kappa, abs=2e-5)
+        assert sum(found.parts.values()) == pytest.approx(kappa, abs=2e-5)
+        assert found.matrix.sum() + found.similarity == pytest.approx(found.score, abs=2e-5)
+        assert np.isfinite(found.matrix).all()
+        assert (found.unwarping is not None) == (model.network.unwarp is not None)
+        best = found.strongest(3)
+        assert best[0][2] == found.pairs.max()
+        assert [part for *_, part in best] == sorted((part for *_, part in best), reverse=True)
+
+
+def test_integrated_gradients_in_closed_form_equal_a_fine_sum_along_the_path() -> None:
+    torch.manual_seed(0)
+    head = Projection(7, "mlp", hidden=11, dimension=5, members=2).eval().double()
+    torch.nn.init.normal_(head.first_bias)
+    vector, direction = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
+    final = torch.relu(vector[None] @ head.first + head.first_bias) @ head.second + head.second_bias
+    path = (torch.arange(20_000, dtype=torch.float64)[:, None] + 0.5) / 20_000 * vector
+    open_units = (path @ head.first + head.first_bias > 0).double().mean(1, keepdim=True)  # (members, 1, hidden)
+    along = ((direction[None] @ head.first) * open_units) @ head.second
+    expected = (along / final.norm(dim=-1, keepdim=True)).flatten() * 2**-0.5
+    assert torch.allclose(through(head, direction[None], vector)[0], expected, atol=1e-4)
+
+
+def test_other_models_and_endless_sequences_are_refused(data: tuple[EventSequences, EventSequences]) -> None:
+    from neuroseqret.methods import make
+
+    corpus, queries = data
+    with pytest.raises(UserError, match="only a 'self' model"):
+        explain(make("random"), queries[0], corpus[0])
+    preset, settings = VARIANTS["linear head"]
+    model = SelfAttention(preset, **settings).fit(queries, corpus)
+    endless = EventSequences.from_lists([(np.arange(3000.0), np.zeros(3000, int))], ids=["long"])
+    with pytest.raises(UserError, match=r"sequence long: 3,000 events are too many"):
+        explain(model, endless[0], corpus[0])
+
+
+def test_the_picture_is_a_png(model: SelfAttention, data: tuple[EventSequences, EventSequences], tmp_path: Path) -> None:
+    corpus, queries = data
+    picture(explain(model, queries[0], corpus[0]), tmp_path / "why.png")
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
