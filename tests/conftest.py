@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+# The tests run side by side, one process a core: threads inside a process would only wait for one another. The
+# libraries read these when they are first imported.
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 SETS = ("amazon", "audio", "celebrity", "electricity", "health", "soccer", "sports", "twitter")
 
