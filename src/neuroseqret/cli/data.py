@@ -13,7 +13,6 @@ from neuroseqret.cli.console import out, remarks
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroseqret.sequences import EventSequences
     from neuroseqret.statistics import Statistics
 
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and prepare event data.")
@@ -35,17 +34,26 @@ def info(
     """Tell what is in a file: sizes, lengths, marks by name, gaps, and the flaws found."""
     from neuroseqret.readers import read, sniff
     from neuroseqret.readers.folder import read_folder
-    from neuroseqret.statistics import describe
+    from neuroseqret.statistics import describe, describe_retrieval
 
     if file.is_dir():
         folder = read_folder(file, validate=False)
-        out.print(f"[bold]{escape(folder.name)}[/]: data folder", soft_wrap=True)
-        for part, sequences in (("corpus", folder.corpus), ("queries", folder.queries)):
-            if sequences is not None:
-                _print(part, sequences, describe(sequences))
+        if folder.queries is None:
+            _print(f"{folder.name} (data folder without queries)", describe(folder.corpus))
+            return
+        whole = describe_retrieval(folder.corpus, folder.queries, folder.relevance)
+        splits = ", ".join(f"{count:,} {split}" for split, count in whole.queries_by_split.items())
+        asked = f"{whole.queries:,} queries" + (f" ({splits})" if splits else "")
+        lines = [f"{whole.corpus:,} in the corpus, {asked}"]
+        if whole.relevant_per_query_mean is not None:
+            lines.append(f"{whole.relevant_per_query_mean:.2f} relevant per query")
+        if whole.queries_without_relevant:
+            lines.append(f"{whole.queries_without_relevant:,} queries have nothing relevant in the corpus")
+        _print(f"{folder.name} (data folder)", whole.everything, lines)
         return
-    sequences = read(file, format=format, columns=_map(column), allow_pickle=allow_pickle, validate=False)
-    _print(f"{file.name} ({format or sniff(file)})", sequences, describe(sequences))
+    known = format or sniff(file)
+    sequences = read(file, format=known, columns=_map(column), allow_pickle=allow_pickle, validate=False)
+    _print(f"{file.name} ({known})", describe(sequences))
 
 
 @app.command()
@@ -74,3 +82,68 @@ def convert(
         sequences.validate(source)
     write(sequences, target, to)
     remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)
+
+
+def _map(columns: list[str]) -> dict[str, str | None] | None:
+    """Column map from NAME=COLUMN words."""
+    named: dict[str, str | None] = {}
+    for word in columns:
+        name, equals, column = word.partition("=")
+        if not (name and equals and column):
+            raise UserError(f"--column {word}: write it as NAME=COLUMN, for example time=timestamp")
+        named[name] = column
+    return named or None
+
+
+def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> None:
+    facts = Table(box=None, show_header=False, title=escape(title), title_justify="left", title_style="bold")
+    facts.add_column(style="cyan", no_wrap=True)
+    facts.add_column()
+    counts = [f"{numbers.sequences:,} sequences", f"{numbers.events:,} events", f"{numbers.marks} marks"]
+    counts += [f"{n:,} {what}" for n, what in ((numbers.groups, "groups"), (numbers.sources, "sources")) if n is not None]
+    facts.add_row("holds", ", ".join(counts))
+    for line in lines or []:
+        facts.add_row("", line)
+    if numbers.length_min is not None:
+        facts.add_row(
+            "length", f"min {numbers.length_min:,}, median {numbers.length_median:g}, max {numbers.length_max:,} events"
+        )
+    facts.add_row("time unit", escape(numbers.time_unit or "not given"))
+    if numbers.first_time is not None:
+        facts.add_row("times", f"{numbers.first_time:g} to {numbers.last_time:g}, median window {numbers.span_median:g}")
+    if numbers.gap_quantiles:
+        shown = ", ".join(f"{100 * q:g}% {value:.4g}" for q, value in numbers.gap_quantiles.items())
+        facts.add_row("gaps", f"mean {numbers.gap_mean:.4g}, ties {numbers.zero_gaps:.1%}")
+        facts.add_row("", f"quantiles {shown}")
+    if numbers.flaws:
+        for flaw in numbers.flaws:
+            facts.add_row("flaw", escape(f"{flaw.kind}, {flaw.count:,} times; first: {flaw.error()}"), style="red")
+    else:
+        facts.add_row("flaws", "none found")
+    out.print(facts)
+    edges = numbers.lengths.edges
+    spans = [f"{a:g}" if b - a == 1 else f"{a:g} to {b - 1:g}" for a, b in zip(edges, edges[1:], strict=False)]
+    _bars("events in a sequence", dict(zip(spans, numbers.lengths.counts, strict=True)))
+    _bars("mark", numbers.mark_counts, most=30)
+
+
+def _bars(what: str, counts: dict[str, int], most: int | None = None) -> None:
+    """A small horizontal histogram in text; the most frequent ones where there are too many."""
+    names = list(counts)
+    if most is not None and len(names) > most:
+        names = sorted(names, key=lambda name: -counts[name])[:most]
+    longest, total = max(counts.values(), default=0), sum(counts.values())
+    if not total:
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column(what, no_wrap=True, max_width=40)
+    table.add_column("number", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("")
+    for name in names:
+        bar = "█" * round(30 * counts[name] / longest) or ("▏" if counts[name] else "")
+        table.add_row(escape(name), f"{counts[name]:,}", f"{counts[name] / total:.1%}", f"[blue]{bar}[/]")
+    out.print()
+    out.print(table)
+    if len(names) < len(counts):
+        out.print(f"and {len(counts) - len(names)} more")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 import typer
 
@@ -52,7 +53,8 @@ def _main(
 
 
 def run() -> None:
-    """Entry point: turns user errors into one line and exit code 2."""
+    """Entry point: turns user errors into one line and exit code 2, and warnings into one line each."""
+    warnings.showwarning = lambda message, *_, **__: remarks.print(f"neuroseqret: note: {message}", markup=False)
     try:
         # Without standalone mode `typer.Exit` comes back as a return value.
         sys.exit(app(standalone_mode=False))

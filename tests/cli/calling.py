@@ -1,0 +1,37 @@
+"""The command line in this process: fast, and through the very entry point that the script has."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from dataclasses import dataclass
+from unittest import mock
+
+from neuroseqret.cli import console
+from neuroseqret.cli.main import run
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def call(*arguments: str) -> Done:
+    """Run `neuroseqret` with the arguments; 120 columns wide, no terminal."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    code = 0
+    with (
+        mock.patch.object(sys, "argv", ["neuroseqret", *arguments]),
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
+        mock.patch.object(console.out, "_width", 120),
+        mock.patch.object(console.out, "_file", None),
+    ):
+        try:
+            run()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return Done(code, stdout.getvalue(), stderr.getvalue())

@@ -1,0 +1,98 @@
+"""`data info` and `data convert`, called as a user would."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.calling import call
+from conftest import SETS
+from neuroseqret.datasets.simulate import simulate_retrieval
+from neuroseqret.readers import read, write, write_folder
+from neuroseqret.sequences import EventSequences
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    corpus, _ = simulate_retrieval(groups=3, per_group=4, seed=1)
+    write(corpus.with_meaning(["a", "b [x]", "c", "d", "e"], "hours"), tmp_path / "corpus.parquet")
+    return tmp_path / "corpus.parquet"
+
+
+def test_info_tells_what_is_there(file: Path) -> None:
+    done = call("data", "info", str(file))
+    assert done.returncode == 0, done.stderr
+    for words in ("corpus.parquet (canonical)", "12 sequences", "5 marks", "3 groups", "hours", "b [x]", "none found"):
+        assert words in done.stdout
+
+
+def test_info_reports_flaws_instead_of_refusing(tmp_path: Path) -> None:
+    times = np.array([0.0, 2.0, 1.0])
+    bad = EventSequences.from_arrays(times, [0, 1, 1], [0, 3], ids=["s1"], validate=False)
+    write(bad, tmp_path / "bad.parquet")
+    done = call("data", "info", str(tmp_path / "bad.parquet"))
+    assert done.returncode == 0, done.stderr
+    assert "time decreases, 1 times; first: sequence s1: event 2" in " ".join(done.stdout.split())
+
+
+def test_info_of_a_folder_has_the_numbers_of_its_meta_file(shared_data: Path) -> None:
+    for name in SETS:
+        if name in ("soccer", "audio", "electricity"):  # large ones: the statistics' own test has them
+            continue
+        done = call("data", "info", str(shared_data / name))
+        counts = json.loads((shared_data / name / "meta.json").read_text())["counts"]
+        printed = " ".join(done.stdout.split())
+        assert f"{counts['corpus']:,} in the corpus, {counts['queries']:,} queries" in printed
+        assert f"{counts['events']:,} events, {counts['marks']} marks, {counts['groups']:,} groups" in printed
+        assert f"min {counts['length_min']}, median {counts['length_median']:g}, max {counts['length_max']}" in printed
+        assert f"{counts['relevant_per_query_mean']:.2f} relevant per query" in printed
+
+
+def test_convert_there_and_back(file: Path, tmp_path: Path) -> None:
+    table = tmp_path / "events.csv"
+    assert call("data", "convert", str(file), str(table), "--to", "long-csv").returncode == 0
+    back = tmp_path / "back.parquet"
+    done = call("data", "convert", str(table), str(back), "--time-unit", "hours")
+    assert done.returncode == 0, done.stderr
+    assert read(back).to_lists() == read(file).to_lists()
+
+
+def test_convert_repairs_when_asked_and_says_what(tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text("id,time,mark\na,2,x\na,1,y\na,3,x\n")
+    refused = call("data", "convert", str(tmp_path / "events.csv"), str(tmp_path / "out.parquet"))
+    assert refused.returncode == 2
+    assert re.search(r"events\.csv: sequence a: event 1: .*sort", refused.stderr)
+    assert not (tmp_path / "out.parquet").exists()
+    done = call(
+        "data", "convert", str(tmp_path / "events.csv"), str(tmp_path / "out.parquet"), "--repair", "sort"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 sequences sorted" in done.stderr
+    assert read(tmp_path / "out.parquet")[0].times.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--repair", "wish"], "no repair is called 'wish'"),
+        (["--column", "time"], "write it as NAME=COLUMN"),
+        (["--to", "nonsense"], "nonsense"),
+    ],
+)
+def test_a_wrong_option_is_one_line(file: Path, tmp_path: Path, arguments: list[str], words: str) -> None:
+    done = call("data", "convert", str(file), str(tmp_path / "out.parquet"), *arguments)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert words in done.stderr
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_info_of_a_folder_without_queries(tmp_path: Path) -> None:
+    corpus, _ = simulate_retrieval(groups=2, per_group=4, seed=1)
+    write_folder(tmp_path / "data", corpus)
+    done = call("data", "info", str(tmp_path / "data"))
+    assert "data folder without queries" in done.stdout
