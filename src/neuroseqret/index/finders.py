@@ -1,0 +1,116 @@
+"""The ways from a query's embedding to the best rows of the corpus: one class each, same verb.
+
+`best(vector, number, wanted, allowed)` gives rows and scores of the best `number`, and how many embeddings were
+compared. `wanted` is how many rows to look at (more where the structure holds more), `allowed` a mask over all rows,
+empty for all of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from neuroseqret.hashing import BucketTables, Cells, HashFunction, nearest_codes, nearest_of, pack_bits
+from neuroseqret.hashing.tables import Workspace
+from neuroseqret.index.scoring import best_in_runs, best_rows
+
+Rows = npt.NDArray[np.int32]
+Vector = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+Found = tuple[Rows, Vector, int]
+ALL: Mask = np.empty(0, bool)
+#: Below this many rows comparing with all of them takes a fraction of a millisecond and loses nothing.
+EXHAUSTIVE_BELOW = 20_000
+
+
+def chosen_method(setting: str, rows: int) -> str:
+    """`auto` settled by the corpus' size; cells keep most at equal comparisons (see docs/search.md)."""
+    if setting != "auto":
+        return setting
+    return "exhaustive" if rows < EXHAUSTIVE_BELOW else "cells"
+
+
+class Finder(Protocol):
+    @property
+    def method(self) -> str: ...
+
+    def best(self, vector: Vector, number: int, wanted: int, allowed: Mask = ALL) -> Found: ...
+
+
+class Exhaustive:
+    """Every row, in memory order."""
+
+    method = "exhaustive"
+
+    def __init__(self, embeddings: npt.NDArray[np.float32]) -> None:
+        self.embeddings = embeddings
+
+    def best(self, vector: Vector, number: int, wanted: int = 0, allowed: Mask = ALL) -> Found:
+        everything = np.array([0]), np.array([len(self.embeddings)])
+        return _runs(self.embeddings, vector, *everything, allowed, number)
+
+
+class CellFinder:
+    """The cells of the nearest centres."""
+
+    method = "cells"
+
+    def __init__(self, embeddings: npt.NDArray[np.float32], cells: Cells) -> None:
+        self.embeddings, self.cells = embeddings, cells
+
+    def best(self, vector: Vector, number: int, wanted: int, allowed: Mask = ALL) -> Found:
+        begins, stops = self.cells.candidates(vector, wanted)
+        rows, scores, compared = _runs(self.embeddings, vector, begins, stops, allowed, number)
+        return rows, scores, compared + len(self.cells.centres)
+
+
+class CodeFinder:
+    """Candidates by hash code: all codes by Hamming distance, or the union of buckets cut down by it.
+
+    Where groups fill whole buckets a union can be many times what is wanted; the nearest codes of it stay.
+    """
+
+    def __init__(
+        self,
+        embeddings: npt.NDArray[np.float32],
+        hash_function: HashFunction,
+        codes: npt.NDArray[np.uint64],
+        tables: BucketTables | None = None,
+    ) -> None:
+        self.method = "hamming" if tables is None else "buckets"
+        self.embeddings, self.hash, self.codes, self.tables = embeddings, hash_function, codes, tables
+        self._spaces = threading.local()  # one workspace a thread
+
+    def candidates(self, vector: Vector, wanted: int) -> Rows:
+        margins = self.hash.margins(vector[None])[0]
+        code = pack_bits(margins[None] > 0)[0]
+        if self.tables is not None:
+            if not hasattr(self._spaces, "space"):
+                self._spaces.space = Workspace.of(len(self.codes))
+            found = self.tables.candidates(code, margins, wanted, workspace=self._spaces.space)
+            if len(found) >= min(wanted, len(self.codes)):
+                return nearest_of(self.codes, code, found, wanted)
+        return nearest_codes(self.codes, code, wanted)
+
+    def best(self, vector: Vector, number: int, wanted: int, allowed: Mask = ALL) -> Found:
+        candidates = self.candidates(vector, wanted)
+        rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
+        kept = best_rows(self.embeddings, vector, candidates, allowed, scores, rows)
+        compared = len(candidates) if not len(allowed) else int(allowed[candidates].sum())
+        return rows[:kept], scores[:kept], compared
+
+
+def _runs(
+    embeddings: npt.NDArray[np.float32],
+    vector: Vector,
+    begins: npt.NDArray[np.int64],
+    stops: npt.NDArray[np.int64],
+    allowed: Mask,
+    number: int,
+) -> Found:
+    rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
+    kept, compared = best_in_runs(embeddings, vector, begins, stops, allowed, scores, rows)
+    return rows[:kept], scores[:kept], compared

@@ -1,0 +1,119 @@
+"""The index folder: `index.json`, the model, the store and the derived hot structure.
+
+INDEX/index.json   what it is: format, settings, dimension, meaning of marks and time
+INDEX/model/       the model folder that made the embeddings
+INDEX/store/       sequences, embeddings and metadata: the truth
+INDEX/hot/         derived: memory-mapped arrays for search, rebuilt when missing, damaged or stale
+INDEX/*.lock       writers' and builders' locks
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+import neuroseqret
+from neuroseqret.errors import UserError
+
+FORMAT, FORMAT_VERSION = "neuroseqret-index", 1
+CONFIG = "index.json"
+Method = Literal["auto", "exhaustive", "cells", "buckets", "hamming"]
+
+
+class IndexSettings(BaseModel):
+    """How candidates are found and what a row is; fixed when the index is made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    candidates: Method = "auto"
+    fraction: float = 0.01  # of the corpus to compare with, at least ...
+    at_least: int = 2000  # ... so many sequences
+    hash: Literal["rotation", "network", "hyperplanes"] = "rotation"
+    hash_preset: str | None = None  # of the hash network
+    bits: int = 64  # R
+    tables: int = 10  # M
+    table_bits: int | None = None  # L; by corpus size and `fraction` when not set
+    window_events: int | None = None
+    window_duration: float | None = None
+    window_step: float | None = None
+
+    @property
+    def windowed(self) -> bool:
+        return self.window_events is not None or self.window_duration is not None
+
+
+def make_settings(options: dict[str, Any]) -> IndexSettings:
+    """Settings from a user's options, with one clear line for a mistake."""
+    try:
+        made = IndexSettings(**options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"index option {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    if not 0 < made.fraction <= 1 or made.at_least < 1:
+        raise UserError(f"fraction lies in (0, 1] and at_least is 1 or more, not {made.fraction:g} and {made.at_least}")
+    if made.window_events is not None and made.window_duration is not None:
+        raise UserError("windows have either a number of events or a duration, not both")
+    if made.hash_preset is not None and made.hash != "network":
+        raise UserError(f"hash_preset belongs to the hash 'network', not to {made.hash!r}")
+    return made
+
+
+class IndexConfig(BaseModel):
+    """The content of `index.json`."""
+
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+    library_version: str = neuroseqret.__version__
+    model: str
+    dimension: int
+    marks: int | None = None
+    mark_names: tuple[str, ...] | None = None
+    time_unit: str | None = None
+    settings: IndexSettings
+
+
+def create_folder(folder: Path, config: IndexConfig, fill: Callable[[Path], None]) -> None:
+    """Make the folder in one step: `fill` writes model and store into a temporary sibling, which is then renamed."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "an index is there already; add to it with 'neuroseqret index add'"
+        raise UserError(f"{folder}: {what if (folder / CONFIG).exists() else 'exists and is not empty'}")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        fill(temporary)
+        (temporary / CONFIG).write_text(config.model_dump_json(indent=1) + "\n")
+        os.chmod(temporary, 0o755)
+        if folder.exists():
+            folder.rmdir()
+        os.replace(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def read_config(folder: Path) -> IndexConfig:
+    """`index.json`, checked."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise UserError(f"{folder}: not an index ({CONFIG} is missing); make one with 'neuroseqret index create'")
+    try:
+        found = json.loads(path.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: damaged ({error}); make the index again") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise UserError(f"{path}: not written by neuroseqret; make an index with 'neuroseqret index create'")
+    if found.get("format_version") != FORMAT_VERSION:
+        raise UserError(
+            f"{path}: format version {found.get('format_version')}, this library reads {FORMAT_VERSION}; "
+            "install the library version that wrote it or make the index again"
+        )
+    try:
+        return IndexConfig.model_validate(found)
+    except ValidationError as error:
+        raise UserError(f"{path}: damaged ({error.errors()[0]['msg']}); make the index again") from error

@@ -1,0 +1,183 @@
+"""The hot structure: everything a search touches, as memory-mapped arrays derived from the store.
+
+It is made from the content alone (rows in the order of their ids' hashes, then cell by cell), so an index that was
+filled in one go, in pieces or with removals in between has the same one. It is written to a temporary folder, renamed,
+and named in `CURRENT`: a reader has the old one or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.hashing import BucketTables, Cells, HashFunction, load_hash, make_hash
+from neuroseqret.index.finders import CellFinder, CodeFinder, Exhaustive, Finder, chosen_method
+from neuroseqret.index.folder import IndexConfig, IndexSettings
+from neuroseqret.index.rows import embeddings_of
+from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, OFFSET, SERIAL, Store
+
+CURRENT = "CURRENT"
+LAYOUT_VERSION = 1
+_CHUNK = 65536
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Hot:
+    """An open hot structure; the arrays are memory maps and cost nothing until they are read."""
+
+    last_serial: int
+    serials: npt.NDArray[np.int64]  # (n,)
+    embeddings: npt.NDArray[np.float32]  # (n, D)
+    rows: pa.Table  # id, group, window, metadata
+    finder: Finder
+    nbytes: int
+
+    def __len__(self) -> int:
+        return len(self.serials)
+
+
+def nothing(schema: pa.Schema, dimension: int) -> Hot:
+    """The structure of no rows, where none was built yet."""
+    embeddings = np.empty((0, dimension), np.float32)
+    rows = schema.empty_table().select(look_columns(schema)).drop_columns([SERIAL])
+    return Hot(-1, np.empty(0, np.int64), embeddings, rows, Exhaustive(embeddings), 0)
+
+
+def look_columns(schema: pa.Schema) -> list[str]:
+    """The columns that hits are made of: all but events, embeddings and digests."""
+    return [name for name in schema.names if name not in ("times", "marks", DIGEST, KEY, EMBEDDING)]
+
+
+def build(folder: Path, store: Store, config: IndexConfig) -> Hot:
+    """Derive the structure from the store's present content and make it the current one."""
+    folder.mkdir(exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".build-", dir=folder))
+    try:
+        _write(temporary, store, config)
+        target = folder / f"build-{temporary.name.removeprefix('.build-')}"
+        os.replace(temporary, target)
+        pointer = folder / f".{CURRENT}-{os.getpid()}"
+        pointer.write_text(target.name)
+        os.replace(pointer, folder / CURRENT)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    for old in folder.iterdir():  # open readers keep their maps; the files go when they close
+        if old.name not in (CURRENT, target.name):
+            shutil.rmtree(old, ignore_errors=True)
+    opened = open_current(folder)
+    assert opened is not None
+    return opened
+
+
+def open_current(folder: Path) -> Hot | None:
+    """The current structure, or None where there is none that can be used (it is rebuilt then)."""
+    try:
+        target = folder / (folder / CURRENT).read_text().strip()
+        meta = json.loads((target / "meta.json").read_text())
+        if meta["layout"] != LAYOUT_VERSION or any((target / f).stat().st_size != s for f, s in meta["files"].items()):
+            return None
+        return _open(target, meta)
+    except (OSError, ValueError, KeyError, pa.ArrowInvalid):
+        return None
+
+
+def _write(target: Path, store: Store, config: IndexConfig) -> None:
+    store.refresh()
+    settings, dimension = config.settings, config.dimension
+    count = store.count()
+    embeddings = np.empty((count, dimension), np.float32)
+    keys, rows, number = np.empty(count, np.int64), [], 0
+    for batch in store.scan([*look_columns(store.schema), KEY, EMBEDDING]):
+        part = slice(number, number + batch.num_rows)
+        embeddings[part] = embeddings_of(batch.column(EMBEDDING), dimension)
+        keys[part] = batch.column(KEY).to_numpy()
+        rows.append(batch.drop_columns([KEY, EMBEDDING]))
+        number += batch.num_rows
+    table = pa.Table.from_batches(rows) if rows else store.schema.empty_table().select(look_columns(store.schema))
+    offsets = table.column(OFFSET).fill_null(0).to_numpy()
+    order = np.lexsort((offsets, keys))
+    embeddings = embeddings[order]
+
+    method = chosen_method(settings.candidates, count) if count else "exhaustive"
+    if method == "cells":
+        cells, layout = Cells.build(embeddings)
+        order = order[layout]
+        np.save(target / "centres.npy", cells.centres)
+        np.save(target / "cells.npy", cells.offsets)
+    else:
+        layout = np.arange(count, dtype=np.int32)
+        if method in ("buckets", "hamming"):
+            _write_codes(target, embeddings, settings, method)
+    _save_rows(target / "embeddings.npy", embeddings, layout)
+    serials = table.column(SERIAL).to_numpy()[order]
+    np.save(target / "serials.npy", serials)
+    table = table.drop_columns([SERIAL]).take(pa.array(order)).combine_chunks()
+    with pa.OSFile(str(target / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    meta = {
+        "layout": LAYOUT_VERSION,
+        "method": method,
+        "last_serial": int(serials.max()) if count else -1,
+        "files": {f.name: f.stat().st_size for f in sorted(target.iterdir())},
+    }
+    (target / "meta.json").write_text(json.dumps(meta))
+
+
+def _write_codes(target: Path, embeddings: npt.NDArray[np.float32], settings: IndexSettings, method: str) -> None:
+    hash_function = make_hash_function(settings).fit(embeddings[: 4 * _CHUNK])
+    hash_function.save(target / "hash.safetensors")
+    codes = hash_function.encode(embeddings)
+    np.save(target / "codes.npy", codes)
+    if method == "buckets":
+        tables = BucketTables.build(
+            codes, settings.bits, settings.tables, settings.table_bits, target=settings.fraction
+        )
+        for name in ("positions", "rows", "offsets"):
+            np.save(target / f"table_{name}.npy", getattr(tables, name))
+
+
+def make_hash_function(settings: IndexSettings) -> HashFunction:
+    options = {} if settings.hash_preset is None else {"preset": settings.hash_preset}
+    return make_hash(settings.hash, settings.bits, **options)
+
+
+def _save_rows(file: Path, matrix: npt.NDArray[np.float32], order: Array) -> None:
+    """`np.save(file, matrix[order])` without the second copy in memory."""
+    with file.open("wb") as stream:
+        head = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
+        np.lib.format.write_array_header_1_0(stream, head)
+        for begin in range(0, len(order), _CHUNK):
+            stream.write(matrix[order[begin : begin + _CHUNK]].tobytes())
+
+
+def _open(target: Path, meta: dict[str, Any]) -> Hot:
+    def array(name: str) -> Array:
+        # An empty file cannot be mapped.
+        found = np.load(
+            target / f"{name}.npy", mmap_mode="c" if (target / f"{name}.npy").stat().st_size > 128 else None
+        )
+        return found.view(np.ndarray) if isinstance(found, np.memmap) else found
+
+    embeddings = array("embeddings")
+    finder: Finder
+    if meta["method"] == "cells":
+        finder = CellFinder(embeddings, Cells(array("centres"), array("cells")))
+    elif meta["method"] in ("buckets", "hamming"):
+        tables = None
+        if meta["method"] == "buckets":
+            tables = BucketTables(*(array(f"table_{name}") for name in ("positions", "rows", "offsets")))
+        finder = CodeFinder(embeddings, load_hash(target / "hash.safetensors"), array("codes"), tables)
+    else:
+        finder = Exhaustive(embeddings)
+    rows = pa.ipc.open_file(pa.memory_map(str(target / "rows.arrow"))).read_all()
+    return Hot(meta["last_serial"], array("serials"), embeddings, rows, finder, sum(meta["files"].values()))

@@ -1,0 +1,224 @@
+"""`Index`: a corpus that can be searched, in a folder.
+
+>>> index = Index.create("model", "index")                      # doctest: +SKIP
+>>> index.add(neuroseqret.read("corpus.parquet"))               # doctest: +SKIP
+>>> index.search(query, k=10)                                   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from neuroseqret import methods
+from neuroseqret.errors import UserError
+from neuroseqret.index import rows
+from neuroseqret.index.folder import IndexConfig, create_folder, make_settings, read_config
+from neuroseqret.index.hit import Hits
+from neuroseqret.index.lance_store import LanceStore
+from neuroseqret.index.search import Search, SearchOptions, scores_by_embedding
+from neuroseqret.index.store import Store
+from neuroseqret.index.view import View
+from neuroseqret.index.writer import Added, Writer
+from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.models.folder import read_config as read_model_config
+from neuroseqret.sequences import EventSequence, EventSequences
+
+BATCH = 8192
+Sequences = EventSequence | EventSequences | Iterable[EventSequence]
+
+
+class Index:
+    """Make one with `create` or `open`."""
+
+    def __init__(self, folder: Path, config: IndexConfig, store: Store, model: Embedder | None = None) -> None:
+        self.folder, self.config, self._store = folder, config, store
+        self._view, self._writer = View(folder, store, config), Writer(folder, store, config)
+        if model is not None:
+            self.model = model
+
+    @classmethod
+    def create(
+        cls,
+        model: str | PathLike[str] | Embedder,
+        folder: str | PathLike[str],
+        corpus: EventSequences | Iterable[EventSequences] | None = None,
+        **settings: Any,
+    ) -> Index:
+        """A new index for a model (or its folder), with the sequences of `corpus` if given.
+
+        `settings` are the fields of `IndexSettings`: `candidates` (`auto`, `exhaustive`, `cells`, `buckets`,
+        `hamming`), `fraction`, `at_least`, `hash`, `bits`, `tables`, `table_bits`, and for sub-sequence search
+        `window_events` or `window_duration` with `window_step`.
+        """
+        chosen = make_settings(settings)
+        embedder = _embedder(model if isinstance(model, RelevanceModel) else methods.load(model))
+        target = Path(folder)
+        probe = EventSequences.from_lists([([0.0, 1.0], [0, 0])], starts=[0.0], ends=[1.0])
+        dimension = embedder.embed(probe, "corpus").shape[1]
+
+        def fill(temporary: Path) -> None:
+            embedder.save(temporary / "model")
+            LanceStore.create(temporary / "store", rows.base_schema(dimension))
+
+        described = {
+            "model": embedder.name,
+            "dimension": dimension,
+            "marks": getattr(embedder, "marks", None),
+            "mark_names": getattr(embedder, "mark_names", None),
+            "time_unit": getattr(embedder, "time_unit", None),
+        }
+        config = IndexConfig(**described, settings=chosen)
+        create_folder(target, config, fill)
+        made = cls(target, config, LanceStore.open(target / "store"), embedder)
+        if corpus is not None:
+            made.add(corpus)
+        return made
+
+    @classmethod
+    def open(cls, folder: str | PathLike[str], model: Embedder | None = None) -> Index:
+        """An index from its folder; the model is loaded when it is first needed."""
+        target = Path(folder)
+        config = read_config(target)
+        read_model_config(target / "model")
+        opened = cls(target, config, LanceStore.open(target / "store"), model)
+        opened._store.refresh()
+        return opened
+
+    @cached_property
+    def model(self) -> Embedder:
+        """The model whose embeddings the index holds."""
+        return _embedder(methods.load(self.folder / "model"))
+
+    # ---------------------------------------------------------------- change
+
+    def add(self, sequences: Sequences | Iterable[EventSequences], upsert: bool = False) -> Added:
+        """Add sequences, or batches of them (a generator, for more than fits in memory); see `writer`.
+
+        Every batch is one commit, safe on disk when the next one begins.
+        """
+        done = Added()
+        for batch in _batches(sequences):
+            done += self._writer.add(self.model, batch, upsert)
+        return done
+
+    def upsert(self, sequences: Sequences | Iterable[EventSequences]) -> Added:
+        """Add sequences; those whose id is there are replaced."""
+        return self.add(sequences, upsert=True)
+
+    def remove(self, ids: str | Sequence[str]) -> int:
+        """Remove sequences by id; gives how many there were."""
+        return self._writer.remove([ids] if isinstance(ids, str) else list(ids))
+
+    def compact(self) -> None:
+        """Merge the store's small files and derive the hot structure anew."""
+        self._writer.compact()
+        self._view.rebuild()
+
+    def refresh(self) -> None:
+        """Look at the newest commit now, and build the search structure if it is due, so that no search has to."""
+        self._view.snapshot()
+
+    # ---------------------------------------------------------------- ask
+
+    @overload
+    def search(self, queries: EventSequence, k: int = 10, **options: Any) -> Hits: ...
+    @overload
+    def search(self, queries: EventSequences | Iterable[EventSequence], k: int = 10, **options: Any) -> list[Hits]: ...
+    def search(  # type: ignore[misc]  # the overloads shorten the list of options
+        self,
+        queries: Sequences,
+        k: int = 10,
+        *,
+        rerank: str | PathLike[str] | RelevanceModel | None = None,
+        rerank_top: int | None = None,
+        where: str | None = None,
+        exhaustive: bool = False,
+        expand: bool = False,
+        fraction: float | None = None,
+        at_least: int | None = None,
+    ) -> Hits | list[Hits]:
+        """The k most relevant sequences: one `Hits` for one sequence, a list of them for many.
+
+        `rerank` is a model (or its folder) that scores the best `rerank_top` again; `where` an SQL condition on the
+        metadata (`"role = 'GK'"`); `exhaustive` compares with all; `expand` searches a second time with the query
+        moved towards its best hits; `fraction` and `at_least` override how much of the corpus is compared.
+        """
+        many = EventSequences.of(queries)
+        rows.check_meaning(many, self.config)
+        reranker = methods.load(rerank) if isinstance(rerank, (str, PathLike)) else rerank
+        if reranker is None and not scores_by_embedding(self.model):
+            reranker = self.model
+        settings = self.config.settings
+        options = SearchOptions(
+            k=k,
+            exhaustive=exhaustive,
+            rerank=reranker,
+            rerank_top=rerank_top if rerank_top is not None else 100,
+            expand=expand,
+            fraction=fraction if fraction is not None else settings.fraction,
+            at_least=at_least if at_least is not None else settings.at_least,
+        )
+        if not len(many):
+            return []
+        snapshot = self._view.snapshot()
+        allowed = self._view.allowed(snapshot, where)
+        vectors = np.ascontiguousarray(self.model.embed(many, "query"), np.float32)
+        found = Search(snapshot, allowed, self._store, self.config, options).run(many, vectors)
+        return found[0] if isinstance(queries, EventSequence) else found
+
+    def __len__(self) -> int:
+        """Number of sequences (of windows, where the index holds windows)."""
+        return self._view.snapshot().count
+
+    def info(self) -> dict[str, Any]:
+        """What the index is and how it searches."""
+        snapshot, config = self._view.snapshot(), self.config
+        return {
+            "folder": str(self.folder),
+            "model": config.model,
+            "windows" if config.settings.windowed else "sequences": snapshot.count,
+            "dimension": config.dimension,
+            "marks": config.marks,
+            "mark_names": config.mark_names,
+            "time_unit": config.time_unit,
+            "candidates": snapshot.hot.finder.method,
+            "candidates_setting": config.settings.candidates,
+            "not_yet_in_structure": len(snapshot.tail_embeddings),
+            "removed_in_structure": snapshot.dead,
+            "bytes_in_memory": snapshot.hot.nbytes + snapshot.tail_embeddings.nbytes,
+            "bytes_on_disk": sum(f.stat().st_size for f in self.folder.rglob("*") if f.is_file()),
+            "library_version": config.library_version,
+        }
+
+
+def _embedder(model: RelevanceModel) -> Embedder:
+    if not isinstance(model, Embedder):
+        raise UserError(
+            f"a {model.name!r} model has no embeddings of its own and cannot be indexed; index with 'self' and use it "
+            "to rerank"
+        )
+    return model
+
+
+def _batches(sequences: Sequences | Iterable[EventSequences]) -> Iterator[EventSequences]:
+    if isinstance(sequences, (EventSequence, EventSequences)):
+        whole = EventSequences.of(sequences)
+        yield from (whole[begin : begin + BATCH] for begin in range(0, len(whole), BATCH))
+        return
+    single: list[EventSequence] = []
+    for item in sequences:
+        if isinstance(item, EventSequences):
+            yield from _batches(item)
+            continue
+        single.append(item)
+        if len(single) == BATCH:
+            yield EventSequences.of(single)
+            single = []
+    if single:
+        yield EventSequences.of(single)

@@ -1,0 +1,154 @@
+"""The embedded store: one LanceDB table in a folder.
+
+Lance writes data files first and then one manifest that makes them a version, so a commit is there or not. Writers
+of one machine take turns (see `lock`), readers never wait.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.errors import UserError
+from neuroseqret.index.store import KEY, SERIAL
+
+TABLE = "sequences"
+_UNSETTLED = 0.1  # seconds within which a file system may give two commits one time stamp
+
+
+class LanceStore:
+    def __init__(self, folder: Path, table: Any) -> None:
+        self.folder, self._table = folder, table
+        self._versions = folder / f"{TABLE}.lance" / "_versions"
+        self._stamp = self._seen = -1
+
+    @classmethod
+    def create(cls, folder: Path, schema: pa.Schema) -> LanceStore:
+        with _explained(folder, "created"):
+            return cls(folder, lancedb.connect(str(folder)).create_table(TABLE, schema=schema))
+
+    @classmethod
+    def open(cls, folder: Path) -> LanceStore:
+        if not (folder / f"{TABLE}.lance").is_dir():
+            raise UserError(f"{folder}: the index has no store; it is damaged, make it again or restore a copy")
+        with _explained(folder, "opened"):
+            return cls(folder, lancedb.connect(str(folder)).open_table(TABLE))
+
+    @property
+    def schema(self) -> pa.Schema:
+        with _explained(self.folder, "read"):
+            return self._table.schema
+
+    def refresh(self) -> int:
+        with _explained(self.folder, "read"):
+            self._stamp = self._now()
+            self._table.checkout_latest()
+            self._seen = int(self._table.version)
+            return self._seen
+
+    def changed(self, version: int) -> bool:
+        """By the time stamp of the folder of manifests; a very recent stamp may hide a second commit."""
+        now = self._now()
+        return version != self._seen or now != self._stamp or now < 0 or time.time_ns() - now < _UNSETTLED * 1e9
+
+    def _now(self) -> int:
+        try:
+            return os.stat(self._versions).st_mtime_ns
+        except FileNotFoundError:
+            return -1
+
+    def put(self, rows: pa.Table) -> None:
+        with _explained(self.folder, "written to"):
+            self._table.add(self._fitted(rows))
+
+    def replace(self, rows: pa.Table, keys: Sequence[int]) -> None:
+        with _explained(self.folder, "written to"):
+            merge = self._table.merge_insert(SERIAL).when_not_matched_insert_all()
+            merge.when_not_matched_by_source_delete(_one_of(KEY, keys)).execute(self._fitted(rows))
+
+    def delete(self, keys: Sequence[int]) -> None:
+        with _explained(self.folder, "written to"):
+            self._table.delete(_one_of(KEY, keys))
+
+    def get(self, serials: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+        wanted = np.unique(serials)
+        with _explained(self.folder, "read"):
+            query = self._table.search().where(_one_of(SERIAL, wanted.tolist()))
+            found = query.select(list(dict.fromkeys([SERIAL, *columns]))).to_arrow()
+        at = found.column(SERIAL).to_numpy()
+        if len(at) != len(wanted):
+            raise UserError(f"{self.folder}: a sequence was removed while it was asked for; search again")
+        order = np.argsort(at)
+        return found.take(pa.array(order[np.searchsorted(at[order], serials)])).select(list(columns))
+
+    def scan(self, columns: Sequence[str], after: int = -1, where: str | None = None) -> Iterator[pa.RecordBatch]:
+        conditions = [f"({where})"] if where else []
+        if after >= 0:
+            conditions.append(f"{SERIAL} > {after}")
+        with _explained(self.folder, "read", where):
+            query = self._table.search().select(list(columns))
+            if conditions:
+                query = query.where(" AND ".join(conditions))
+            yield from query.to_batches(batch_size=8192)
+
+    def count(self) -> int:
+        with _explained(self.folder, "read"):
+            return int(self._table.count_rows())
+
+    def compact(self) -> None:
+        with _explained(self.folder, "written to"):
+            if self._table.count_rows() and not self._table.list_indices():
+                self._table.create_index(SERIAL, config=lancedb.index.BTree())
+            self._table.optimize()
+
+    def _fitted(self, rows: pa.Table) -> pa.Table:
+        """Rows in the table's columns; columns that the table lacks are added to it first."""
+        have = self._table.schema
+        for field in rows.schema:
+            if field.name not in have.names:
+                self._table.add_columns(pa.field(field.name, field.type))
+        have = self._table.schema
+        columns = []
+        for field in have:
+            if field.name not in rows.column_names:
+                columns.append(pa.nulls(rows.num_rows, field.type))
+                continue
+            try:
+                columns.append(rows.column(field.name).cast(field.type))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise UserError(
+                    f"column {field.name!r} is {rows.schema.field(field.name).type}, in the index it is {field.type}; "
+                    "convert or rename it"
+                ) from error
+        return pa.table(columns, schema=have)
+
+
+def _one_of(column: str, values: Sequence[int]) -> str:
+    return f"{column} IN ({', '.join(str(v) for v in values)})" if len(values) else "false"
+
+
+@contextmanager
+def _explained(folder: Path, done: str, where: str | None = None) -> Iterator[None]:
+    """Lance's errors as one line that says what the user can do."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (RuntimeError, ValueError, OSError) as error:
+        text = " ".join(str(error).split())
+        if "No space left" in text or "StorageFull" in text:
+            raise UserError(
+                f"{folder}: no space left on the device; the index is as it was, free some space"
+            ) from error
+        if where is not None:
+            raise UserError(f"the condition {where!r} cannot be used: {text[:300]}") from error
+        raise UserError(f"{folder}: the store cannot be {done}: {text[:300]}") from error

@@ -1,0 +1,115 @@
+"""Sequences to rows of the store and back, and the check that they mean what the model learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.errors import DataError
+from neuroseqret.index.folder import IndexConfig
+from neuroseqret.index.keys import hash_events, hash_strings
+from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, SERIAL
+from neuroseqret.sequences import CANONICAL, STRING, EventSequences
+
+EVENTS = ("id", "times", "marks", "start", "end")
+
+
+def base_schema(dimension: int) -> pa.Schema:
+    """The columns that every index has; metadata columns join when rows bring them."""
+    return pa.schema(
+        [
+            (SERIAL, pa.int64()),
+            (KEY, pa.int64()),
+            (DIGEST, pa.int64()),
+            (PARENT, STRING),
+            (OFFSET, pa.int64()),
+            *CANONICAL.items(),
+            (EMBEDDING, pa.list_(pa.float32(), dimension)),
+        ]
+    )
+
+
+def check_meaning(sequences: EventSequences, config: IndexConfig) -> None:
+    """Same marks and time unit as the model's, where both are known; one clear line otherwise."""
+    if None not in (sequences.mark_names, config.mark_names) and sequences.mark_names != config.mark_names:
+        raise DataError(
+            f"the marks are {_few(sequences.mark_names)}, the model's are {_few(config.mark_names)}",
+            remedy="map the marks to the model's or use a model that was trained on these",
+        )
+    if None not in (sequences.time_unit, config.time_unit) and sequences.time_unit != config.time_unit:
+        raise DataError(
+            f"times are in {sequences.time_unit}, the model's in {config.time_unit}",
+            remedy="convert the times or use a model that was trained in this unit",
+        )
+    if config.marks is not None and len(sequences.marks) and int(sequences.marks.max()) >= config.marks:
+        event = int(np.argmax(sequences.marks >= config.marks))
+        row = int(np.searchsorted(sequences.offsets, event, side="right")) - 1
+        raise DataError(
+            f"mark {sequences.marks[event]} is unknown to the model, which knows 0 to {config.marks - 1}",
+            sequence=sequences.ids[row].as_py(),
+            position=event - int(sequences.offsets[row]),
+            remedy="leave the event out or train a model with this mark",
+        )
+    for name in sequences.metadata.column_names:
+        if name in INTERNAL:
+            raise DataError(f"a metadata column is called {name!r}, which the index uses", remedy="rename it")
+
+
+def _few(names: tuple[str, ...] | None) -> str:
+    shown = ", ".join((names or ())[:5])
+    return f"{shown}, ... ({len(names or ())})" if len(names or ()) > 5 else shown
+
+
+def digests(sequences: EventSequences) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Hash of the id and hash of the events of every sequence."""
+    return hash_strings(sequences.ids), hash_events(sequences)
+
+
+def cut(sequences: EventSequences, config: IndexConfig) -> tuple[EventSequences, npt.NDArray[np.int64]]:
+    """The rows that sequences become (their windows, or themselves), and the sequence of each."""
+    settings = config.settings
+    if not settings.windowed:
+        return sequences, np.arange(len(sequences))
+    rows = sequences.without_columns("parent", "offset").windows(
+        events=settings.window_events, duration=settings.window_duration, step=settings.window_step
+    )
+    order = pa.compute.index_in(rows.column("parent"), sequences.ids)
+    return rows, order.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def to_rows(
+    rows: EventSequences,
+    embeddings: npt.NDArray[np.float32],
+    keys: npt.NDArray[np.int64],
+    events: npt.NDArray[np.int64],
+    first_serial: int,
+    windowed: bool,
+) -> pa.Table:
+    """The table that `Store.put` takes; one row a sequence or window."""
+    n = len(rows)
+    columns = {
+        SERIAL: pa.array(np.arange(first_serial, first_serial + n)),
+        KEY: pa.array(keys),
+        DIGEST: pa.array(events),
+        EMBEDDING: pa.FixedSizeListArray.from_arrays(
+            pa.array(np.ascontiguousarray(embeddings, np.float32).ravel()), embeddings.shape[1]
+        ),
+    }
+    table = rows.table
+    if windowed:
+        columns |= {PARENT: rows.column("parent"), OFFSET: rows.column("offset")}
+        table = table.drop_columns(["parent", "offset"])
+    return pa.table({**columns, **{name: table.column(name) for name in table.column_names}})
+
+
+def embeddings_of(column: pa.Array, dimension: int) -> npt.NDArray[np.float32]:
+    """An embedding column as a matrix."""
+    flat = column.values.to_numpy()[column.offset * dimension : (column.offset + len(column)) * dimension]
+    return flat.reshape(-1, dimension)
+
+
+def to_sequences(table: pa.Table, config: IndexConfig) -> EventSequences:
+    """Rows of the store as sequences again; windows nobody gave stay out (null in every row)."""
+    drop = [n for n in ("start", "end", "group") if n in table.column_names and table.column(n).null_count]
+    return EventSequences.from_arrow(table.drop_columns(drop), config.mark_names, config.time_unit, validate=False)

@@ -1,0 +1,139 @@
+"""Algorithm 1, whole: embed the query, find candidates, score them, rerank the best, give the top K.
+
+    v_q = embed(H_q)                                  the model's own, unwarped where it unwarps
+    candidates = finder(v_q)                          cells, buckets, codes, or all
+    kappa(q, c) = v_q . v_c                           of every candidate
+    s(q, c) = score(H_q, H_c)                         of the best n: a reranking model, or the model itself where its
+                                                      score is more than kappa (gamma * SIM, a divergence)
+
+Query expansion: q' = norm(v_q + sum over the top 10 of max(kappa, 0)^3 v_c), and a second search with q'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuroseqret.errors import UserError
+from neuroseqret.index.finders import Mask
+from neuroseqret.index.folder import IndexConfig
+from neuroseqret.index.hit import Hit, Hits, SearchReport
+from neuroseqret.index.rows import EVENTS, to_sequences
+from neuroseqret.index.snapshot import Rows, Snapshot
+from neuroseqret.index.store import OFFSET, PARENT, Store
+from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.sequences import EventSequences
+
+EXPAND_BY = 10
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What a search was asked for."""
+
+    k: int = 10
+    exhaustive: bool = False
+    rerank: RelevanceModel | None = None
+    rerank_top: int = 100  # n: how many of the best candidates are reranked
+    expand: bool = False
+    fraction: float = 0.01
+    at_least: int = 2000
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.rerank_top < 1:
+            raise UserError(f"k and rerank_top are 1 or more, not {self.k} and {self.rerank_top}")
+        if not 0 < self.fraction <= 1 or self.at_least < 1:
+            raise UserError(
+                f"fraction lies in (0, 1] and at_least is 1 or more, not {self.fraction:g} and {self.at_least}"
+            )
+
+
+def scores_by_embedding(model: Embedder) -> bool:
+    """Whether the model's score is kappa alone, so that nothing is left to compute after the candidates' scores."""
+    if type(model).score is Embedder.score:
+        return True
+    similarity = getattr(getattr(model, "settings", None), "similarity", None)
+    return model.name == "self" and similarity is not None and similarity.form == "none"
+
+
+@dataclass
+class Search:
+    """One batch of queries against one snapshot."""
+
+    snapshot: Snapshot
+    allowed: Mask
+    store: Store
+    config: IndexConfig
+    options: SearchOptions
+
+    def run(self, queries: EventSequences, vectors: npt.NDArray[np.float32]) -> list[Hits]:
+        """The hits of every query; `vectors` are the queries' embeddings."""
+        ids = queries.ids.to_pylist()
+        return [self._one(queries, row, ids[row], vectors[row]) for row in range(len(queries))]
+
+    def _one(self, queries: EventSequences, row: int, query_id: str, vector: npt.NDArray[np.float32]) -> Hits:
+        options = self.options
+        compared = 0
+        if options.expand:
+            rows, scores, compared, _ = self._best(vector, EXPAND_BY)
+            vector = expanded(vector, scores, self.snapshot.vectors(rows))
+        number = options.k if options.rerank is None else max(options.k, options.rerank_top)
+        rows, scores, more, method = self._best_sequences(vector, number)
+        reranked = 0
+        if options.rerank is not None and len(rows):
+            reranked = min(len(rows), max(options.rerank_top, options.k))
+            rows, scores = self._rerank(queries[row : row + 1], rows[:reranked])
+        possible = int(np.count_nonzero(self.allowed)) if len(self.allowed) else len(self.snapshot)
+        report = SearchReport(method, possible, compared + more, reranked)
+        hits = (self._hit(r, s, rank) for rank, (r, s) in enumerate(zip(rows[: options.k], scores, strict=False), 1))
+        return Hits(hits, query_id, report)
+
+    def _best(self, vector: npt.NDArray[np.float32], number: int) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
+        options = self.options
+        return self.snapshot.best(vector, number, self.allowed, options.exhaustive, options.fraction, options.at_least)
+
+    def _best_sequences(
+        self, vector: npt.NDArray[np.float32], number: int
+    ) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
+        """The best rows; of windows only the best one of each sequence, looking further until there are enough."""
+        if not self.config.settings.windowed:
+            return self._best(vector, number)
+        wanted, compared = 4 * number, 0
+        while True:
+            rows, scores, more, method = self._best(vector, wanted)
+            compared += more
+            parents = [self.snapshot.look(int(row))[PARENT] for row in rows]
+            first = sorted({parent: at for at, parent in reversed(list(enumerate(parents)))}.values())[:number]
+            if len(first) == number or len(rows) < wanted:
+                return rows[first], scores[first], compared, method
+            wanted *= 4
+
+    def _rerank(self, query: EventSequences, rows: Rows) -> tuple[Rows, npt.NDArray[np.float32]]:
+        """The rows in the order of the reranking model's scores."""
+        assert self.options.rerank is not None
+        table = self.store.get(self.snapshot.serials[rows], EVENTS)
+        scores = self.options.rerank.score(query, to_sequences(table, self.config))[0]
+        order = np.argsort(-scores, kind="stable")
+        return rows[order], scores[order]
+
+    def _hit(self, row: int, score: float, rank: int) -> Hit:
+        found = self.snapshot.look(int(row))
+        name, parent, offset = found.pop("id"), found.pop(PARENT), found.pop(OFFSET)
+        start, end, group = (found.pop(column, None) for column in ("start", "end", "group"))
+        metadata = {key: value for key, value in found.items() if value is not None}
+        place: dict[str, Any] = {}
+        if parent is not None:
+            stop = int(name.rsplit(":", 1)[1].rstrip("]"))
+            place = {"window": name, "offset": offset, "stop": stop, "start": start, "end": end}
+        return Hit(parent if parent is not None else name, float(score), rank, metadata, group, **place)
+
+
+def expanded(
+    vector: npt.NDArray[np.float32], scores: npt.NDArray[np.float32], neighbours: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """norm(v_q + sum_c max(kappa_c, 0)^3 v_c)."""
+    moved = vector + (np.maximum(scores, 0) ** 3) @ neighbours
+    return np.asarray(moved / max(float(np.linalg.norm(moved)), 1e-12), np.float32)

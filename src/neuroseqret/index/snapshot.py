@@ -1,0 +1,90 @@
+"""One state of the corpus, as a search sees it: the hot structure, the rows committed since, and what was removed.
+
+Immutable: threads that search share it, and one that moves on to a newer commit makes a new one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.index.finders import ALL, Exhaustive, Found, Mask
+from neuroseqret.index.hot import Hot
+
+Rows = npt.NDArray[np.int64]
+Vectors = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Rows are numbered: first those of the hot structure, then the tail (rows that came after it)."""
+
+    hot: Hot
+    serials: Rows  # (n,) of all rows
+    tail_embeddings: Vectors
+    tail_rows: pa.Table
+    alive: Mask = field(default_factory=lambda: ALL)  # empty: nothing was removed
+    dead: int = 0
+
+    def __len__(self) -> int:
+        return len(self.serials)
+
+    @property
+    def count(self) -> int:
+        """Rows that are there."""
+        return len(self) - self.dead
+
+    @property
+    def last_serial(self) -> int:
+        return int(self.serials[len(self.hot) :].max(initial=self.hot.last_serial))
+
+    def best(
+        self, vector: npt.NDArray[np.float32], number: int, allowed: Mask, exhaustive: bool, fraction: float, least: int
+    ) -> tuple[Rows, Vectors, int, str]:
+        """The best rows for a query's embedding, their scores, comparisons made, and the method.
+
+        `fraction` of the allowed rows, `least` of them or more, are compared.
+        """
+        base = len(self.hot)
+        finder, base_allowed = self.hot.finder, allowed[:base]
+        usable = int(np.count_nonzero(base_allowed)) if len(allowed) else base
+        wanted = max(least, int(np.ceil(fraction * usable)), number)
+        # A mask thins the candidates out: look at more rows, or at all where few are allowed.
+        wanted = int(np.ceil(wanted * base / usable)) if usable else 0
+        if exhaustive or wanted >= base:
+            finder = Exhaustive(self.hot.embeddings)
+        found: list[Found] = []
+        if usable:
+            found.append(finder.best(vector, min(number, usable), wanted, base_allowed))
+            if len(found[0][0]) < min(number, usable):  # the mask left too few: look at all
+                rows, scores, compared = Exhaustive(self.hot.embeddings).best(vector, number, 0, base_allowed)
+                found = [(rows, scores, compared + found[0][2])]
+        if len(self.tail_embeddings):
+            size = min(number, len(self.tail_embeddings))
+            rows, scores, compared = Exhaustive(self.tail_embeddings).best(vector, size, 0, allowed[base:])
+            found.append((rows + np.int32(base), scores, compared))
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.float32), 0, finder.method
+        rows = np.concatenate([f[0] for f in found])
+        scores = np.concatenate([f[1] for f in found])
+        order = np.lexsort((rows, -scores))[:number]
+        return rows[order].astype(np.int64), scores[order], sum(f[2] for f in found), finder.method
+
+    def vectors(self, rows: Rows) -> Vectors:
+        """Embeddings of rows: (rows, D)."""
+        base = len(self.hot)
+        out = np.empty((len(rows), self.hot.embeddings.shape[1]), np.float32)
+        out[rows < base] = self.hot.embeddings[rows[rows < base]]
+        out[rows >= base] = self.tail_embeddings[rows[rows >= base] - base]
+        return out
+
+    def look(self, row: int) -> dict[str, Any]:
+        """Id, group, window and metadata of a row."""
+        base = len(self.hot)
+        table = self.hot.rows if row < base else self.tail_rows
+        found: dict[str, Any] = table.slice(row if row < base else row - base, 1).to_pylist()[0]
+        return found

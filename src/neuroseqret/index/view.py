@@ -1,0 +1,136 @@
+"""Follows the store: gives the snapshot of its newest commit, and rebuilds the hot structure when it pays.
+
+Rows that came after the hot structure are few and compared one by one; when they or the removed rows become many
+the structure is rebuilt.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import OrderedDict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from neuroseqret.index import hot, lock
+from neuroseqret.index.finders import Mask
+from neuroseqret.index.folder import IndexConfig
+from neuroseqret.index.rows import embeddings_of
+from neuroseqret.index.snapshot import Rows, Snapshot
+from neuroseqret.index.store import EMBEDDING, SERIAL, Store
+
+REBUILD_ROWS, REBUILD_FRACTION = 5000, 0.1
+_FILTERS_KEPT = 16
+
+
+class View:
+    def __init__(self, folder: Path, store: Store, config: IndexConfig) -> None:
+        self.folder, self.store, self.config = folder, store, config
+        self._lock = threading.RLock()
+        self._version = -1
+        self._snapshot: Snapshot | None = None
+        self._filters: OrderedDict[str, Mask] = OrderedDict()
+
+    def snapshot(self) -> Snapshot:
+        """The newest commit's; costs a look at a time stamp when nothing changed."""
+        with self._lock:
+            if self._snapshot is not None and not self.store.changed(self._version):
+                return self._snapshot
+            version = self.store.refresh()
+            if self._snapshot is None:
+                self._snapshot = self._first()
+            elif version != self._version:
+                self._snapshot = self._follow(self._snapshot)
+            if version != self._version:
+                self._version = version
+                self._filters.clear()
+            if _outgrown(self._snapshot):
+                self._snapshot = self._rebuilt(self._snapshot)
+            return self._snapshot
+
+    def rebuild(self) -> None:
+        """Derive the hot structure anew, whether it pays or not."""
+        with self._lock:
+            self._snapshot = self._rebuilt(self.snapshot())
+
+    def _first(self) -> Snapshot:
+        found = hot.open_current(self.folder / "hot")
+        if found is None and self.store.count() > REBUILD_ROWS:
+            found = self._build(wait=True)
+        return self._follow(_start(found or hot.nothing(self.store.schema, self.config.dimension)))
+
+    def _rebuilt(self, snapshot: Snapshot) -> Snapshot:
+        made = self._build(wait=False, newer_than=snapshot.hot.last_serial)
+        return snapshot if made is None else self._follow(_start(made))
+
+    def _build(self, wait: bool, newer_than: int = -1) -> hot.Hot | None:
+        """A new hot structure, perhaps another process'; None where that cannot be now (the old one still serves)."""
+        try:
+            with lock.held(self.folder / "hot.lock", wait) as free:
+                if not free:
+                    return None
+                current = hot.open_current(self.folder / "hot")
+                if current is not None and current.last_serial > newer_than:
+                    return current
+                made = hot.build(self.folder / "hot", self.store, self.config)
+        except OSError as error:
+            warnings.warn(
+                f"{self.folder}: the search structure cannot be written ({error.strerror}); searching is slower",
+                stacklevel=5,
+            )
+            return None
+        self._filters.clear()
+        return made
+
+    def _follow(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with what was added since, and without what was removed."""
+        columns = [*hot.look_columns(self.store.schema), EMBEDDING]
+        batches = [b for b in self.store.scan(columns, after=snapshot.last_serial) if b.num_rows]
+        if batches:
+            new = [embeddings_of(b.column(EMBEDDING), self.config.dimension) for b in batches]
+            table = pa.Table.from_batches([b.drop_columns([EMBEDDING]) for b in batches])
+            serials = table.column(SERIAL).to_numpy()
+            alive = snapshot.alive
+            snapshot = replace(
+                snapshot,
+                serials=np.concatenate([snapshot.serials, serials]),
+                tail_embeddings=np.concatenate([snapshot.tail_embeddings, *new]),
+                tail_rows=pa.concat_tables(
+                    [snapshot.tail_rows, table.drop_columns([SERIAL])], promote_options="default"
+                ).combine_chunks(),
+                alive=np.concatenate([alive, np.ones(len(serials), bool)]) if len(alive) else alive,
+            )
+        if self.store.count() != snapshot.count:
+            alive = self._present(snapshot.serials, None)
+            snapshot = replace(snapshot, alive=alive, dead=len(snapshot) - int(alive.sum()))
+        return snapshot
+
+    def _present(self, serials: Rows, where: str | None) -> Mask:
+        found = [b.column(SERIAL).to_numpy() for b in self.store.scan([SERIAL], where=where)]
+        return np.isin(serials, np.concatenate(found)) if found else np.zeros(len(serials), bool)
+
+    def allowed(self, snapshot: Snapshot, where: str | None) -> Mask:
+        """The snapshot's rows that are there and meet the condition, as a mask; empty for all rows."""
+        if where is None:
+            return snapshot.alive
+        with self._lock:
+            if where not in self._filters or len(self._filters[where]) != len(snapshot):
+                mask = self._present(snapshot.serials, where)
+                self._filters[where] = mask & snapshot.alive if len(snapshot.alive) else mask
+            self._filters.move_to_end(where)
+            while len(self._filters) > _FILTERS_KEPT:
+                self._filters.popitem(last=False)
+            return self._filters[where]
+
+
+def _start(made: hot.Hot) -> Snapshot:
+    dimension = made.embeddings.shape[1]
+    return Snapshot(made, made.serials, np.empty((0, dimension), np.float32), made.rows.slice(0, 0))
+
+
+def _outgrown(snapshot: Snapshot) -> bool:
+    changed = len(snapshot.tail_embeddings) + snapshot.dead
+    return changed > max(REBUILD_ROWS, REBUILD_FRACTION * len(snapshot.hot))

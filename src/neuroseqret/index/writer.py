@@ -1,0 +1,160 @@
+"""Adding, replacing and removing: what is new is embedded and committed batch by batch, each batch whole or not at all.
+
+Adding is idempotent: a sequence that is there with the same events is passed over, so an interrupted run is
+continued by running it again. The same id with other events is an error, `upsert` replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.errors import DataError
+from neuroseqret.index import lock, rows
+from neuroseqret.index.folder import IndexConfig
+from neuroseqret.index.keys import KeySet, hash_strings
+from neuroseqret.index.store import DIGEST, KEY, SERIAL, Store
+from neuroseqret.models.base import Embedder
+from neuroseqret.sequences import STRING, EventSequences
+
+Hashes = npt.NDArray[np.int64]
+_NEW, _SAME, _OTHER = 0, 1, 2
+
+
+@dataclass
+class Added:
+    """What an `add` or `upsert` did, in sequences."""
+
+    added: int = 0
+    already_there: int = 0
+    replaced: int = 0
+
+    def __iadd__(self, other: Added) -> Added:
+        self.added += other.added
+        self.already_there += other.already_there
+        self.replaced += other.replaced
+        return self
+
+
+class Writer:
+    def __init__(self, folder: Path, store: Store, config: IndexConfig) -> None:
+        self.folder, self.store, self.config = folder, store, config
+        self._version = -1
+        self._forget()
+
+    def add(self, model: Embedder, batch: EventSequences, upsert: bool = False) -> Added:
+        """One batch, one commit; returns when it is safe on disk."""
+        rows.check_meaning(batch, self.config)
+        if not len(batch):
+            return Added()
+        keys, events = rows.digests(batch)
+        _check_unique(batch, keys)
+        fresh = self._state_of(batch, keys, events, upsert) != _SAME
+        done = Added(already_there=int((~fresh).sum()))
+        if not fresh.any():
+            return done
+        batch, keys, events = batch[fresh], keys[fresh], events[fresh]
+        parts, owner = rows.cut(batch, self.config)
+        embeddings = model.embed(parts, "corpus")
+        with lock.held(self.folder / "write.lock"):
+            # Embedding took a while: another process may have added some of these.
+            state = self._state_of(batch, keys, events, upsert)
+            keep = np.flatnonzero(state[owner] != _SAME)
+            done.already_there += int((state == _SAME).sum())
+            if len(keep):
+                self._commit(
+                    parts[keep], embeddings[keep], keys[owner[keep]], events[owner[keep]], keys[state == _OTHER]
+                )
+        done.added, done.replaced = int((state == _NEW).sum()), int((state == _OTHER).sum())
+        return done
+
+    def _commit(
+        self, parts: EventSequences, embeddings: npt.NDArray[np.float32], keys: Hashes, events: Hashes, replaced: Hashes
+    ) -> None:
+        """Write rows, in the place of those with a replaced key; the lock is held."""
+        # Serials begin with the store's version, so that none is ever used twice, whatever was removed.
+        serial = self._version << 32
+        table = rows.to_rows(parts, embeddings, keys, events, serial, self.config.settings.windowed)
+        if len(replaced):
+            self.store.replace(table, replaced.tolist())
+        else:
+            self.store.put(table)
+        self._version = self.store.refresh()
+        self._known.add(keys, events)
+        self._last_serial = serial + len(parts) - 1
+        self._rows = self.store.count()
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Remove sequences (with all their windows) by id; gives how many there were. Unknown ids are passed over."""
+        keys = np.unique(hash_strings(pa.array(list(ids), STRING)))
+        with lock.held(self.folder / "write.lock"):
+            self._read_keys()
+            present = keys[self._known.find(keys)[0]]
+            if len(present):
+                self.store.delete(present.tolist())
+                self._forget()
+        return len(present)
+
+    def compact(self) -> None:
+        """Merge the store's small files."""
+        with lock.held(self.folder / "write.lock"):
+            self.store.compact()
+
+    def _state_of(self, batch: EventSequences, keys: Hashes, events: Hashes, upsert: bool) -> npt.NDArray[np.int8]:
+        """For every sequence whether it is new, there with the same events, or there with others."""
+        self._read_keys()
+        there, known = self._known.find(keys)
+        state = np.where(there, _OTHER, _NEW).astype(np.int8)
+        if upsert:
+            return state
+        state[there & (known == events)] = _SAME
+        if (state == _OTHER).any():
+            raise DataError(
+                "the index has a sequence of this id with other events",
+                sequence=batch.ids[int(np.argmax(state == _OTHER))].as_py(),
+                remedy="use upsert to replace it, or give it another id",
+            )
+        return state
+
+    def _forget(self) -> None:
+        self._known, self._version, self._last_serial, self._rows = KeySet(), -1, -1, 0
+
+    def _read_keys(self) -> None:
+        """Bring the keys of all sequences up to date by reading what came since; all of them if some went."""
+        version = self.store.refresh()
+        if version == self._version:
+            return
+        if not self._read_since():
+            self._forget()
+            self._read_since()
+        self._version = version
+
+    def _read_since(self) -> bool:
+        """Read the keys after the last known serial; False if rows that were known are no longer there."""
+        found = list(self.store.scan([SERIAL, KEY, DIGEST], after=self._last_serial))
+        new = sum(batch.num_rows for batch in found)
+        if self.store.count() != self._rows + new:
+            return False
+        if new:
+            serials, keys, events = (
+                np.concatenate([batch.column(name).to_numpy() for batch in found]) for name in (SERIAL, KEY, DIGEST)
+            )
+            self._known.add(keys, events)
+            self._last_serial, self._rows = int(serials.max()), self._rows + new
+        return True
+
+
+def _check_unique(batch: EventSequences, keys: Hashes) -> None:
+    order = np.argsort(keys, kind="stable")
+    again = order[1:][np.diff(keys[order]) == 0]
+    if len(again):
+        raise DataError(
+            "the id occurs more than once in one batch",
+            sequence=batch.ids[int(again[0])].as_py(),
+            remedy="make ids unique",
+        )

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from naive import index as naive
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.index import Index, hot, lance_store, view
+from neuroseqret.sequences import EventSequences
+
+
+def answers(index, queries, **options):
+    return [[(hit.id, round(hit.score, 5)) for hit in hits] for hits in index.search(queries, 10, **options)]
+
+
+def test_search_equals_the_naive_ranking(tiny, tmp_path):
+    corpus, queries = naive.some_sequences(150), naive.some_sequences(5, seed=9, prefix="q")
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    for query, hits in zip(queries, index.search(queries, 7), strict=True):
+        expected = naive.ranking(tiny, query, corpus)[:7]
+        assert [hit.id for hit in hits] == [name for name, _ in expected]
+        assert [hit.score for hit in hits] == pytest.approx([score for _, score in expected], abs=1e-5)
+        assert [hit.rank for hit in hits] == list(range(1, 8))
+        assert hits.query == query.id
+        assert (hits.report.method, hits.report.comparisons, hits.report.fraction) == ("exhaustive", 150, 1.0)
+    one = index.search(queries[2], 7)
+    assert one == index.search(queries, 7)[2]
+    row = corpus.ids.to_pylist().index(one[0].id)
+    assert one[0].metadata == {"role": corpus[row].metadata["role"], "year": corpus[row].metadata["year"]}
+    assert one[0].group == corpus[row].group
+    assert one[0].parent is None
+
+
+def test_reopening_loads_the_model_and_finds_the_same(tiny, tmp_path):
+    corpus, queries = naive.some_sequences(60), naive.some_sequences(3, seed=9)
+    made = Index.create(tiny, tmp_path / "index", corpus)
+    opened = Index.open(tmp_path / "index")
+    assert answers(opened, queries) == answers(made, queries)
+    assert len(opened) == 60
+    assert opened.info()["sequences"] == 60
+    assert opened.info()["candidates"] == "exhaustive"
+
+
+@pytest.mark.parametrize("candidates", ["exhaustive", "cells", "buckets", "hamming"])
+def test_in_one_go_in_pieces_or_with_removals_is_the_same(tiny, tmp_path, candidates, monkeypatch):
+    monkeypatch.setattr(view, "REBUILD_ROWS", 200)
+    corpus, others = naive.some_sequences(600), naive.some_sequences(200, seed=5, prefix="other")
+    queries = naive.some_sequences(20, seed=9)
+    settings = {"candidates": candidates, "at_least": 60, "fraction": 0.1}
+    whole = Index.create(tiny, tmp_path / "whole", corpus, **settings)
+    pieces = Index.create(tiny, tmp_path / "pieces", **settings)
+    for begin in (450, 300, 0, 150):
+        pieces.add(corpus[begin : begin + 150])
+        pieces.search(queries[0])
+    changed = Index.create(tiny, tmp_path / "changed", others[:100], **settings)
+    changed.add(corpus[::-1])
+    changed.search(queries[0])
+    changed.add(others[100:])
+    assert changed.remove(others.ids.to_pylist()) == 200
+    for index in (whole, pieces, changed):
+        assert len(index) == 600
+        index.compact()
+    expected = answers(whole, queries)
+    assert answers(pieces, queries) == expected
+    assert answers(changed, queries) == expected
+    assert whole.info()["candidates"] == candidates
+    assert Index.open(tmp_path / "whole").search(queries[0]).report.method == candidates
+
+
+@pytest.mark.parametrize("candidates", ["cells", "buckets", "hamming"])
+def test_candidates_are_a_part_and_widen_until_enough(tiny, tmp_path, candidates, monkeypatch):
+    monkeypatch.setattr(view, "REBUILD_ROWS", 100)
+    corpus, queries = naive.some_sequences(1500, longest=60), naive.some_sequences(30, seed=9, longest=60)
+    index = Index.create(tiny, tmp_path / "index", corpus, candidates=candidates, at_least=150, fraction=0.01)
+    kept = []
+    for few, all_ in zip(index.search(queries), index.search(queries, exhaustive=True), strict=True):
+        assert few.report.method == candidates
+        assert few.report.comparisons < 600
+        assert all_.report.comparisons == 1500
+        assert len(few) == 10
+        kept.append(len({h.id for h in few} & {h.id for h in all_}) / 10)
+    assert np.mean(kept) > 0.75
+    many = index.search(queries[0], 1500)
+    assert len({hit.id for hit in many}) == 1500
+
+
+def test_adding_again_is_harmless_and_other_events_are_refused(tiny, tmp_path):
+    corpus = naive.some_sequences(50)
+    index = Index.create(tiny, tmp_path / "index")
+    assert index.add(corpus[:30]).added == 30
+    again = index.add(corpus)
+    assert (again.added, again.already_there) == (20, 30)
+    changed = EventSequences.from_lists([([1.0, 2.0], [0, 1])], ids=["s7"])
+    with pytest.raises(DataError, match="sequence s7: the index has a sequence of this id with other events"):
+        index.add(changed)
+    assert index.upsert(changed).replaced == 1
+    assert len(index) == 50
+    assert index.search(changed[0])[0].id == "s7"
+    assert index.search(changed[0])[0].score == pytest.approx(1, abs=1e-5)
+    assert Index.open(tmp_path / "index").add(changed).already_there == 1
+    with pytest.raises(DataError, match="more than once"):
+        index.add([changed[0], changed[0]])
+
+
+def test_removal_is_seen_by_the_next_search_and_ids_can_come_back(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(view, "REBUILD_ROWS", 40)
+    corpus = naive.some_sequences(100)
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    query = corpus[3]
+    assert index.search(query)[0].id == "s3"
+    assert index.remove(["s3", "unknown"]) == 1
+    assert index.remove("s3") == 0
+    assert "s3" not in {hit.id for hit in index.search(query, 100)}
+    assert len(index.search(query, 1000)) == 99
+    index.add(corpus[3:4])
+    assert index.search(query)[0].id == "s3"
+    assert len(index) == 100
+
+
+def test_own_commits_are_seen_however_long_ago_they_were(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(lance_store, "_UNSETTLED", 0.0)
+    corpus = naive.some_sequences(20)
+    index = Index.create(tiny, tmp_path / "index", corpus[:10])
+    assert len(index) == 10
+    index.add(corpus[10:])
+    assert len(index) == 20
+
+
+def test_two_handles_see_each_others_commits(tiny, tmp_path):
+    corpus = naive.some_sequences(90)
+    writer = Index.create(tiny, tmp_path / "index", corpus[:30])
+    reader = Index.open(tmp_path / "index")
+    for stop in (60, 90):
+        assert len(reader.search(corpus[0], 1000)) == stop - 30
+        writer.add(corpus[stop - 30 : stop])
+        assert len(reader.search(corpus[0], 1000)) == stop
+        assert reader.search(corpus[stop - 1])[0].id == f"s{stop - 1}"
+    reader.add(naive.some_sequences(5, seed=3, prefix="more"))
+    assert len(writer) == 95
+    writer.remove("s0")
+    assert len(reader) == 94
+
+
+def test_where_filters_before_ranking(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(view, "REBUILD_ROWS", 100)
+    corpus, queries = naive.some_sequences(400), naive.some_sequences(5, seed=9)
+    index = Index.create(tiny, tmp_path / "index", corpus[:350], candidates="cells", at_least=30)
+    index.search(queries)
+    index.add(corpus[350:])
+    for query in queries:
+        expected = [i for i, _ in naive.ranking(tiny, query, corpus) if int(i[1:]) % 3 == 0][:10]
+        hits = index.search(query, where="role = 'GK'", exhaustive=True)
+        assert [hit.id for hit in hits] == expected
+        found = index.search(query, where="role = 'GK' OR year = 2001", at_least=80)
+        assert len(found) == 10
+        assert all(hit.metadata["role"] == "GK" or hit.metadata["year"] == 2001 for hit in found)
+    rare = index.search(queries[0], where="\"group\" = 'g3' AND year = 2005 AND role = 'MF'")
+    assert {h.id for h in rare} == {f"s{i}" for i in range(400) if i % 7 == 3 and i % 20 == 5 and i % 3 == 2}
+    assert index.search(queries[0], where="year > 3000") == []
+    with pytest.raises(UserError, match=r"the condition 'rolle = 1' cannot be used: .*rolle"):
+        index.search(queries[0], where="rolle = 1")
+    with pytest.raises(UserError, match="cannot be used"):
+        index.search(queries[0], where="role =")
+
+
+def test_metadata_columns_may_come_and_go(tiny, tmp_path):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(5))
+    plain = naive.some_sequences(5, seed=1, prefix="plain").without_columns("role", "year", "group")
+    index.add(plain.with_column("club", ["Ajax"] * 5))
+    assert index.search(plain[0])[0].metadata == {"club": "Ajax"}
+    assert index.search(naive.some_sequences(5)[0])[0].metadata == {"role": "GK", "year": 2000}
+    assert len(index.search(plain[0], where="club = 'Ajax'")) == 5
+    with pytest.raises(UserError, match=r"column 'club' is .*double.*; convert or rename it"):
+        index.add(naive.some_sequences(1, prefix="x").with_column("club", [[1.5]]))
+
+
+def test_a_damaged_or_missing_hot_structure_is_rebuilt(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(view, "REBUILD_ROWS", 50)
+    corpus, queries = naive.some_sequences(200), naive.some_sequences(5, seed=9)
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    expected = answers(index, queries)
+    folder = tmp_path / "index" / "hot"
+    current = folder / (folder / hot.CURRENT).read_text()
+    with (current / "embeddings.npy").open("r+b") as stream:
+        stream.truncate(1000)
+    assert answers(Index.open(tmp_path / "index"), queries) == expected
+    assert (folder / hot.CURRENT).read_text() != current.name
+    assert sorted(p.name for p in folder.iterdir()) == [hot.CURRENT, (folder / hot.CURRENT).read_text()]
+    (folder / hot.CURRENT).unlink()
+    assert answers(Index.open(tmp_path / "index"), queries) == expected
+
+
+def test_batches_stream_through_and_every_batch_is_a_commit(tiny, tmp_path):
+    corpus = naive.some_sequences(100)
+    index = Index.create(tiny, tmp_path / "index")
+
+    def stream():
+        for begin in range(0, 100, 20):
+            yield corpus[begin : begin + 20]
+            assert len(Index.open(tmp_path / "index")) == begin + 20
+            if begin == 60:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index.add(stream())
+    done = Index.open(tmp_path / "index").add(corpus[b : b + 20] for b in range(0, 100, 20))
+    assert (done.added, done.already_there) == (20, 80)
+    assert index.add(iter(corpus)).already_there == 100

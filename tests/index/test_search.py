@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from naive import index as naive
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.index import Index
+from neuroseqret.index.search import expanded, scores_by_embedding
+from neuroseqret.sequences import EventSequences
+
+
+def test_rerank_orders_the_best_n_by_the_other_model(tiny, tmp_path):
+    corpus, queries = naive.some_sequences(80), naive.some_sequences(4, seed=9)
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    reranker = naive.LengthReranker()
+    lengths = dict(zip(corpus.ids.to_pylist(), corpus.lengths.tolist(), strict=True))
+    for query in queries:
+        first = [name for name, _ in naive.ranking(tiny, query, corpus)[:20]]
+        hits = index.search(query, 5, rerank=reranker, rerank_top=20)
+        expected = sorted(first, key=lambda name: abs(lengths[name] - len(query)))[:5]
+        assert [hit.id for hit in hits] == expected
+        assert [hit.score for hit in hits] == [-abs(lengths[name] - len(query)) for name in expected]
+        assert hits.report.reranked == 20
+    reranker.save(tmp_path / "reranker")
+    assert index.search(queries[0], 5, rerank=tmp_path / "reranker", rerank_top=20) == index.search(
+        queries[0], 5, rerank=reranker, rerank_top=20
+    )
+    assert len(index.search(queries[0], 1000, rerank=reranker, rerank_top=5)) == 80
+
+
+def test_a_model_whose_score_is_more_than_kappa_reranks_by_it(tmp_path):
+    class WithSimilarity(naive.TinyEmbedder):
+        def score(self, queries, candidates):
+            return super().score(queries, candidates) + naive.LengthReranker().score(queries, candidates)
+
+    model = WithSimilarity()
+    assert not scores_by_embedding(model)
+    assert scores_by_embedding(naive.TinyEmbedder())
+    corpus, query = naive.some_sequences(60), naive.some_sequences(1, seed=9)[0]
+    index = Index.create(model, tmp_path / "index", corpus)
+    hits = index.search(query, 5, rerank_top=60)
+    scores = model.score(query, corpus)
+    order = np.argsort(-scores)[:5]
+    assert [hit.id for hit in hits] == [f"s{row}" for row in order]
+    assert [hit.score for hit in hits] == pytest.approx(scores[order].tolist(), abs=1e-5)
+
+
+def test_expansion_moves_the_query_towards_its_best_hits(tiny, tmp_path):
+    corpus, query = naive.some_sequences(100), naive.some_sequences(1, seed=9)[0]
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    vectors, vector = tiny.embed(corpus), tiny.embed(query, "query")[0]
+    kappa = vectors @ vector
+    top = np.argsort(-kappa)[:10]
+    moved = vector.astype(float).copy()
+    for row in top:
+        moved += max(kappa[row], 0) ** 3 * vectors[row]
+    moved /= np.linalg.norm(moved)
+    assert np.allclose(expanded(vector, kappa[top], vectors[top]), moved, atol=1e-6)
+    hits = index.search(query, expand=True)
+    order = np.argsort(-(vectors @ moved))[:10]
+    assert [hit.id for hit in hits] == [f"s{row}" for row in order]
+    assert hits.report.comparisons == 200
+
+
+@pytest.mark.parametrize("exhaustive", [True, False])
+def test_an_empty_index_has_no_hits(tiny, tmp_path, exhaustive):
+    index = Index.create(tiny, tmp_path / "index")
+    query = naive.some_sequences(1)[0]
+    for options in ({}, {"expand": True}, {"rerank": naive.LengthReranker()}, {"where": "id = 'a'"}):
+        hits = index.search(query, exhaustive=exhaustive, **options)
+        assert hits == []
+        assert hits.report.comparisons == 0
+    assert len(index) == 0
+    index.compact()
+    assert len(Index.open(tmp_path / "index")) == 0
+    index.add(naive.some_sequences(3))
+    index.remove(["s0", "s1", "s2"])
+    assert index.search(query) == []
+
+
+def test_k_beyond_the_corpus_and_no_queries(tiny, tmp_path):
+    corpus = naive.some_sequences(12)
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    assert len(index.search(corpus[0], 1000)) == 12
+    assert index.search(corpus[:0]) == []
+    with pytest.raises(UserError, match="k and rerank_top are 1 or more"):
+        index.search(corpus[0], 0)
+    with pytest.raises(UserError, match="fraction lies in"):
+        index.search(corpus[0], fraction=0.0)
+
+
+def test_a_query_of_one_event_and_one_of_a_hundred_thousand(tiny, tmp_path):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(30))
+    for length in (1, 100_000):
+        query = EventSequences.from_lists([(np.arange(length) * 0.5, np.arange(length) % 4)])
+        assert len(index.search(query[0], 5)) == 5
+
+
+def test_a_mark_that_the_model_does_not_know(tiny, tmp_path):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(30, marks=3))
+    assert len(index.search(EventSequences.from_lists([([0.0, 1.0], [3, 3])])[0])) == 10  # known, never seen
+    strange = EventSequences.from_lists([([0.0], [1]), ([0.0, 1.0, 2.0], [0, 1, 4])], ids=["a", "b"])
+    for ask in (index.search, index.add):
+        with pytest.raises(DataError, match="sequence b: event 2: mark 4 is unknown to the model, which knows 0 to 3"):
+            ask(strange)
+
+
+def test_other_marks_or_another_time_unit_are_refused(tmp_path):
+    model = naive.TinyEmbedder(mark_names=("a", "b", "c", "d"), time_unit="days")
+    index = Index.create(model, tmp_path / "index")
+    good = naive.some_sequences(5, mark_names=("a", "b", "c", "d"), time_unit="days")
+    index.add(good)
+    index.search(naive.some_sequences(1)[0])  # says nothing of names or unit: taken as meant
+    for ask in (index.search, index.add):
+        with pytest.raises(DataError, match="the marks are a, b, d, c, the model's are a, b, c, d"):
+            ask(naive.some_sequences(2, mark_names=("a", "b", "d", "c")))
+        with pytest.raises(DataError, match="times are in seconds, the model's in days"):
+            ask(naive.some_sequences(2, time_unit="seconds"))
+
+
+def test_windows_find_the_part_of_a_long_sequence(tiny, tmp_path):
+    corpus = naive.some_sequences(40, shortest=40, longest=60)
+    index = Index.create(tiny, tmp_path / "index", corpus, window_events=10, window_step=5)
+    parent = corpus[17]
+    part = EventSequences.from_lists([(parent.times[15:25], parent.marks[15:25])])[0]
+    hits = index.search(part, 8)
+    assert len({hit.id for hit in hits}) == 8
+    best = hits[0]
+    assert (best.id, best.parent, best.window, best.offset, best.stop) == ("s17", "s17", "s17[15:25]", 15, 25)
+    assert (best.start, best.end) == (parent.times[15], parent.times[24])
+    assert best.score == pytest.approx(1, abs=1e-4)
+    assert best.metadata["role"] == parent.metadata["role"]
+    assert len(index.search(part, 1000)) == 40
+    assert index.add(corpus).already_there == 40
+    before = len(index)
+    longer = EventSequences.from_lists([(np.arange(100.0), np.zeros(100, int))], ids=["s17"])
+    index.upsert(longer)
+    assert len(index) == before - len(corpus[17:18].windows(10, step=5)) + 19
+    assert index.remove("s17") == 1
+    assert "s17" not in {hit.id for hit in index.search(part, 1000)}
+    reranked = index.search(part, 5, rerank=naive.LengthReranker())
+    assert reranked[0].score == 0
