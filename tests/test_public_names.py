@@ -1,0 +1,26 @@
+"""The names that the package promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import neuroseqret
+
+
+@pytest.mark.parametrize("name", neuroseqret.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(neuroseqret, name) is not None
+    assert name in dir(neuroseqret)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nonsense"):
+        neuroseqret.nonsense  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = "import sys, neuroseqret; print(sorted({'torch', 'pyarrow', 'numpy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
