@@ -1,0 +1,98 @@
+"""Slow, obvious references of the baselines: loops, sums over all alignments, integrals by quadrature."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+
+import numba
+import numpy as np
+import pytest
+
+
+def library(name: str) -> ModuleType:
+    """A library to compare with, its numba functions left uncompiled: compiling takes longer than the test itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", True)
+        return pytest.importorskip(name)
+
+
+# -------------------------------------------------------------------- series
+
+
+def gaps(times: Sequence[float]) -> list[float]:
+    return [b - a for a, b in itertools.pairwise(times)] or [0.0]
+
+
+def standardised(values: Sequence[float]) -> list[float]:
+    mean = sum(values) / len(values)
+    deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values))
+    return [(v - mean) / deviation for v in values] if max(values) > min(values) else [0.0] * len(values)
+
+
+def best_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+    """The shorter slides over the longer; correlation from the z-normalised distance, stumpy's rules for constants."""
+    short, long = (a, b) if len(a) <= len(b) else (b, a)
+    m = len(short)
+    if m == 1:
+        return 0.5
+    found = []
+    for begin in range(len(long) - m + 1):
+        window = long[begin : begin + m]
+        flat = [max(v) == min(v) for v in (short, window)]
+        if all(flat):
+            squared = 0.0
+        elif any(flat):
+            squared = float(m)
+        else:
+            squared = sum((x - y) ** 2 for x, y in zip(standardised(short), standardised(window), strict=True))
+        found.append(1 - squared / (2 * m))
+    return max(found)
+
+
+def dtw(a: Sequence[float], b: Sequence[float], window: float) -> float:
+    """Root mean squared cost of the best path in the band that spans both diagonals."""
+    n, m = len(a), len(b)
+    r = int(window * max(n, m))
+    table = np.full((n + 1, m + 1), np.inf)
+    table[0, 0] = 0
+    for i in range(n):
+        for j in range(m):
+            if -r - max(0, n - m) <= j - i <= r + max(0, m - n):
+                table[i + 1, j + 1] = (a[i] - b[j]) ** 2 + min(table[i, j], table[i, j + 1], table[i + 1, j])
+    return math.sqrt(table[n, m] / max(n, m))
+
+
+def alignments(n: int, m: int) -> Iterator[list[tuple[int, int]]]:
+    """Every monotone path from (0, 0) to (n - 1, m - 1)."""
+    if n == 1 and m == 1:
+        yield [(0, 0)]
+        return
+    for back_i, back_j in ((1, 0), (0, 1), (1, 1)):
+        if n - back_i >= 1 and m - back_j >= 1:
+            for path in alignments(n - back_i, m - back_j):
+                yield [*path, (n - 1, m - 1)]
+
+
+def sharp_cost(a: Sequence[float], b: Sequence[float], gamma: float) -> float:
+    """Expected cost over all alignments, each with weight exp(-cost / gamma)."""
+    costs = [sum(0.5 * (a[i] - b[j]) ** 2 for i, j in path) for path in alignments(len(a), len(b))]
+    least = min(costs)
+    weights = [math.exp(-(c - least) / gamma) for c in costs]
+    return sum(w * c for w, c in zip(weights, costs, strict=True)) / sum(weights)
+
+
+def sharp_divergence(a: Sequence[float], b: Sequence[float], gamma: float) -> float:
+    return sharp_cost(a, b, gamma) - 0.5 * sharp_cost(a, a, gamma) - 0.5 * sharp_cost(b, b, gamma)
+
+
+# -------------------------------------------------------------------- point processes
+
+
+def integral(function: Callable[[float], float], end: float) -> float:
+    """By adaptive quadrature from 0."""
+    from scipy.integrate import quad
+
+    return float(quad(function, 0.0, end, limit=400, epsabs=1e-11, epsrel=1e-10)[0])
