@@ -36,8 +36,8 @@ class Relevance:
     def from_groups(cls, queries: EventSequences, corpus: EventSequences) -> Relevance:
         """Relevant = same `group`."""
         if queries.groups is None or corpus.groups is None:
-            side = "queries" if queries.groups is None else "corpus"
-            raise DataError(f"the {side} have no groups", remedy="add a 'group' column or a qrels file")
+            side = "queries have" if queries.groups is None else "corpus has"
+            raise DataError(f"the {side} no groups", remedy="add a 'group' column or a qrels file")
         both = pa.concat_arrays([corpus.groups, queries.groups]).dictionary_encode()
         codes = both.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         labels, query_labels = codes[: len(corpus)], codes[len(corpus) :]
@@ -51,17 +51,18 @@ class Relevance:
     def from_qrels(
         cls, queries: EventSequences, corpus: EventSequences, qrels: Mapping[str, Mapping[str, int]]
     ) -> Relevance:
-        """Relevant = judged above 0; ids that are neither query nor corpus are an error, not skipped."""
+        """Relevant = judged above 0; a judged id that is neither query nor corpus is an error, not skipped."""
         row_of = {id_: row for row, id_ in enumerate(corpus.ids.to_pylist())}
         query_ids = queries.ids.to_pylist()
         if unknown := set(qrels) - set(query_ids):
             raise DataError(f"qrels judge query {min(unknown)!r}, which is not among the queries")
         lists = []
         for query in query_ids:
-            judged = [doc for doc, grade in qrels.get(query, {}).items() if grade > 0]
+            judged = qrels.get(query, {})
             if missing := [doc for doc in judged if doc not in row_of]:
                 raise DataError(f"qrels of query {query!r} name {missing[0]!r}, which is not in the corpus")
-            lists.append(np.sort(np.array([row_of[doc] for doc in judged], dtype=np.int64)))
+            relevant = [row_of[doc] for doc, grade in judged.items() if grade > 0]
+            lists.append(np.sort(np.array(relevant, dtype=np.int64)))
         offsets = np.concatenate([[0], np.cumsum([len(x) for x in lists])]).astype(np.int64)
         return cls(offsets, np.concatenate(lists) if lists else np.empty(0, np.int64), len(corpus))
 

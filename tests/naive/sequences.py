@@ -103,8 +103,8 @@ def flaws(batch: EventSequences) -> dict[str, int]:
         elif sequence.id in seen:
             note("duplicate id")
         seen.add(sequence.id)
-        if times and sequence.start is not None and not (math.isfinite(sequence.start) and sequence.start <= times[0]):
+        if times and sequence.start is not None and (not math.isfinite(sequence.start) or sequence.start > times[0]):
             note("window starts late")
-        if times and sequence.end is not None and not (math.isfinite(sequence.end) and sequence.end >= times[-1]):
+        if times and sequence.end is not None and (not math.isfinite(sequence.end) or sequence.end < times[-1]):
             note("window ends early")
     return found
