@@ -1,0 +1,99 @@
+r"""CrossAttention: relevance of a candidate in the light of the query; reranks what SelfAttention finds.
+
+`default` starts from the trained first stage and adds the agreement of the two sequences' attention to a memory of
+relevant sets (see `memory`), by a strength chosen on lists that may be zero:
+
+.. math:: s(H_q, H_c) = \kappa(H_q, H_c) + \lambda \sum_S a(S | H_q)\, a(S | H_c)
+
+`paper` is the cross-attention point process with its query-conditioned Fisher kernel (see `literal_cross`).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from neuroseqret.models.base import Scores
+from neuroseqret.models.conditioned import Floats
+from neuroseqret.models.literal_cross import Kind
+from neuroseqret.models.literal_scoring import fit_literal, literal_scores
+from neuroseqret.models.memory import product
+from neuroseqret.models.memory_fitting import JudgedLists, choose_strength, fit_memory
+from neuroseqret.models.second_stage import SecondStage
+from neuroseqret.relevance import Relevance
+from neuroseqret.sequences import EventSequences, IntArray
+
+STRENGTHS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+class CrossAttention(SecondStage):
+    """The paper's query-dependent model; `CrossAttention(preset, first_stage=trained, **overrides)`."""
+
+    name: ClassVar[str] = "cross"
+    literal_kind: Kind = "fisher"
+
+    def _learn(
+        self,
+        queries: EventSequences,
+        corpus: EventSequences,
+        relevance: Relevance,
+        train_rows: IntArray,
+        validation_rows: IntArray,
+        seed: int,
+        max_seconds: float | None,
+    ) -> None:
+        task = (queries, corpus, relevance, train_rows, validation_rows)
+        if self.settings.kind == "literal":
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                self.literal = self._new_literal()
+            best = fit_literal(
+                self.literal,
+                self.first_stage,
+                self.settings.literal,
+                *task,
+                seed=seed,
+                max_seconds=max_seconds,
+                log=self.log,
+            )
+            self.info["validation"] = {} if best is None else {"AP of lists": best}
+            return
+        fitted = fit_memory(
+            self.first_stage, *task, self.settings.memory, seed=seed, max_seconds=max_seconds, log=self.log
+        )
+        self.memory = fitted.memory
+        strength, tried = choose_strength(fitted.judged, _corrected, STRENGTHS)
+        self.info |= {"strength": strength, "strengths_tried": tried}
+
+    def _score(self, queries: EventSequences, candidates: EventSequences) -> Scores:
+        if self.literal is not None:
+            return literal_scores(self.literal, queries, candidates)
+        of_queries, of_candidates = self._attended(queries, "query"), self._attended(candidates, "corpus")
+        return of_queries @ of_candidates.T
+
+    def _attended(self, sequences: EventSequences, role: str) -> Floats:
+        """First-stage embedding and attention side by side; their dot product is the score."""
+        assert self.memory is not None
+        embedded = self.first_stage.embed(sequences, "query" if role == "query" else "corpus")
+        strength = float(self.info["strength"])
+        if not strength:
+            return embedded
+        return np.concatenate([embedded, strength**0.5 * self.memory.attend(sequences, embedded)], axis=1)
+
+    def _score_listed(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
+        if self.literal is not None:
+            return super()._score_listed(queries, corpus, listed)
+        # A candidate is often on several lists: each is looked at once.
+        some, place = np.unique(listed, return_inverse=True)
+        of_queries, of_some = self._attended(queries, "query"), self._attended(corpus[some], "corpus")
+        place = place.reshape(listed.shape)
+        return np.stack([of_some[rows] @ query for rows, query in zip(place, of_queries, strict=True)])
+
+
+def _corrected(judged: JudgedLists, k: int, strength: float) -> Floats:
+    """Scores of the candidates of the k-th list with the given strength."""
+    agreement = product(judged.query_attention[k : k + 1], judged.attention[judged.place[k]])[0]
+    corrected: Floats = judged.lists.scores[k] + np.float32(strength) * agreement
+    return corrected

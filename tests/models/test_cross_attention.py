@@ -1,0 +1,177 @@
+"""CrossAttention, both presets: what must hold of every score, lists, folders, and that it learns."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from naive.cross_data import awkward, first_stage, small_set
+from neuroseqret.batching import pad
+from neuroseqret.errors import UserError
+from neuroseqret.models.cross_attention import CrossAttention
+from neuroseqret.models.literal_cross import LiteralCross
+from neuroseqret.sequences import EventSequences
+
+QUICK = {"literal": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
+PRESETS = ["default", "paper"]
+
+
+@cache
+def fitted(preset: str) -> CrossAttention:
+    queries, corpus = small_set()
+    return CrossAttention(preset, first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_score_is_the_same_in_any_company(preset: str) -> None:
+    queries, corpus = small_set()
+    model = fitted(preset)
+    whole = model.score(queries[:4], corpus)
+    assert whole.shape == (4, 100)
+    assert whole.dtype == np.float32
+    scale = np.abs(whole).max()
+    order = np.random.default_rng(0).permutation(100)
+    np.testing.assert_allclose(model.score(queries[:4], corpus[order]), whole[:, order], atol=1e-5 * scale)
+    for column in (0, 17, 99):
+        alone = model.score(queries[:4], corpus[column : column + 1])
+        np.testing.assert_allclose(alone[:, 0], whole[:, column], atol=1e-5 * scale)
+    one = model.score(queries[2], corpus)
+    assert one.shape == (100,)
+    np.testing.assert_allclose(one, whole[2], atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_awkward_sequences_have_finite_scores(preset: str) -> None:
+    _, corpus = small_set()
+    odd = awkward()
+    model = fitted(preset)
+    assert np.isfinite(model.score(odd, corpus[:5])).all()
+    assert np.isfinite(model.score(odd, odd)).all()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_common_shift_of_all_times_changes_nothing(preset: str) -> None:
+    queries, corpus = small_set()
+    moved = EventSequences.from_arrays(queries.times + 1000.0, queries.marks, queries.offsets)
+    here = EventSequences.from_arrays(queries.times, queries.marks, queries.offsets)
+    model = fitted(preset)
+    one, two = model.score(here[:5], corpus[:20]), model.score(moved[:5], corpus[:20])
+    np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_saved_and_loaded_scores_are_bit_equal(preset: str, tmp_path: Path) -> None:
+    queries, corpus = small_set()
+    model = fitted(preset)
+    folder = model.save(tmp_path / "model")
+    again = CrossAttention.load(folder)
+    np.testing.assert_array_equal(again.score(queries[:3], corpus), model.score(queries[:3], corpus))
+    np.testing.assert_array_equal(again.rerank(queries[:3], corpus), model.rerank(queries[:3], corpus))
+    config = json.loads((folder / "config.json").read_text())
+    assert config["model"] == "cross"
+    assert config["mark_names"] == ["a", "b", "c"]
+    again.save(tmp_path / "twice")
+    assert CrossAttention.load(tmp_path / "twice").preset == preset
+
+
+def test_a_folder_that_does_not_fit_together_is_one_clear_error(tmp_path: Path) -> None:
+    folder = fitted("default").save(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    del config["first_stage"]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match="fit the model again"):
+        CrossAttention.load(folder)
+    (folder / "model.safetensors").write_bytes(b"short")
+    with pytest.raises(UserError, match="truncated or changed"):
+        CrossAttention.load(folder)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_rerank_reorders_the_head_and_keeps_the_rest(preset: str) -> None:
+    queries, corpus = small_set()
+    model = fitted(preset)
+    first = first_stage().score(queries[:3], corpus)
+    lifted = model.rerank(queries[:3], corpus, first, depth=10)
+    for q in range(3):
+        before, after = np.argsort(-first[q], kind="stable"), np.argsort(-lifted[q], kind="stable")
+        assert set(after[:10]) == set(before[:10])
+        assert after[10:].tolist() == before[10:].tolist()
+        own = model.score(queries[q], corpus[before[:10]])
+        ranked = own[np.argsort(-own, kind="stable")]
+        reached = own[[before[:10].tolist().index(row) for row in after[:10]]]
+        np.testing.assert_allclose(reached, ranked, atol=1e-4 * max(1.0, float(np.abs(own).max())))
+    np.testing.assert_allclose(model.rerank(queries[1], corpus, depth=10), lifted[1], atol=1e-5)
+
+
+def test_same_seed_same_scores() -> None:
+    queries, corpus = small_set()
+    again = CrossAttention("default", first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
+    np.testing.assert_array_equal(again.score(queries[:2], corpus), fitted("default").score(queries[:2], corpus))
+
+
+def test_test_queries_are_never_looked_at() -> None:
+    queries, corpus = small_set()
+    split = np.array(queries.column("split").to_pylist())
+    kept = queries[split != "test"]
+    again = CrossAttention("default", first_stage=first_stage(), **QUICK).fit(kept, corpus, seed=0)
+    np.testing.assert_array_equal(again.score(queries[:2], corpus), fitted("default").score(queries[:2], corpus))
+
+
+def test_default_with_strength_zero_is_its_first_stage() -> None:
+    queries, corpus = small_set()
+    model = CrossAttention("default", first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
+    model.info["strength"] = 0.0
+    np.testing.assert_allclose(model.score(queries[:3], corpus), first_stage().score(queries[:3], corpus), atol=1e-6)
+
+
+def test_default_is_no_worse_than_its_first_stage_on_lists_it_chose_by() -> None:
+    tried = fitted("default").info["strengths_tried"]
+    assert max(tried.values()) >= tried["0"]
+    assert tried[f"{fitted('default').info['strength']:g}"] == max(tried.values())
+
+
+def literal() -> LiteralCross:
+    made = fitted("paper").literal
+    assert made is not None
+    return made
+
+
+def test_kernel_lies_between_minus_one_and_one() -> None:
+    queries, corpus = small_set()
+    model = literal()
+    with torch.no_grad():
+        pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[:50]))
+        kernel = model.kernel(pairs)
+    assert kernel.shape == (1, 50)
+    assert float(kernel.abs().max()) <= 1 + 1e-5
+
+
+def test_gradient_is_that_of_autograd() -> None:
+    queries, corpus = small_set()
+    model = literal()
+    pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[3:4]))
+    heads = model.process.heads
+    total = heads.log_likelihood(pairs.inputs, pairs.states.flatten(0, 1), survival=False)
+    gap_w, gap_b, mark_w, mark_b = torch.autograd.grad(
+        total.sum(), [heads.gap.weight, heads.gap.bias, heads.mark.weight, heads.mark.bias]
+    )
+    by_row = torch.cat([torch.cat([gap_w, gap_b[:, None]], 1), torch.cat([mark_w, mark_b[:, None]], 1)])
+    from neuroseqret.models import fisher
+
+    found = fisher.score(heads, pairs.inputs, pairs.states.flatten(0, 1), survival=False, clip=None)
+    torch.testing.assert_close(found[0], by_row.flatten(), rtol=1e-4, atol=1e-4)
+
+
+def test_unfitted_models_and_wrong_presets_say_so() -> None:
+    _, corpus = small_set()
+    with pytest.raises(UserError, match="not trained"):
+        CrossAttention().score(corpus[:1], corpus)
+    with pytest.raises(UserError, match="no preset"):
+        CrossAttention("papper")
+    with pytest.raises(UserError, match=r"memory\.depth"):
+        CrossAttention(memory={"depth": 0})

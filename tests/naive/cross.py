@@ -1,0 +1,94 @@
+"""Slow, obvious references of the cross-attention room: loops over events, cells and lists."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def cross_attention(corpus: Any, query: Any, w_query: Any, w_key: Any, w_value: Any, causal: bool = False) -> Any:
+    """h_j of corpus events (J, D) over query events (I, D), one softmax at a time."""
+    found = []
+    for j in range(len(corpus)):
+        asked = w_query @ corpus[j]
+        last = j + 1 if causal else len(query)
+        logits = [float(asked @ (w_key @ query[i])) / math.sqrt(len(asked)) for i in range(last)]
+        weights = [math.exp(x - max(logits)) for x in logits]
+        found.append(sum(w / sum(weights) * (w_value @ query[i]) for i, w in enumerate(weights)))
+    return np.array(found)
+
+
+def prefix_states(attended: Any, out: Any, feed: Any, feed_bias: Any, out_bias: Any) -> Any:
+    """hbar_0 ... hbar_L by the sum in the paper."""
+    states = [np.zeros(attended.shape[1])]
+    for r in range(1, len(attended) + 1):
+        total = np.zeros(attended.shape[1])
+        for j in range(r):
+            total += out * np.maximum(attended[j] * feed + feed_bias, 0) + out_bias
+        states.append(total)
+    return np.array(states)
+
+
+def normal_divergence(mu1: float, sigma1: float, mu2: float, sigma2: float) -> float:
+    """KL between normals by the trapezoidal rule on a fine grid."""
+    x = np.linspace(mu1 - 12 * sigma1, mu1 + 12 * sigma1, 20001)
+    log1 = -0.5 * ((x - mu1) / sigma1) ** 2 - math.log(sigma1) - 0.5 * math.log(2 * math.pi)
+    log2 = -0.5 * ((x - mu2) / sigma2) ** 2 - math.log(sigma2) - 0.5 * math.log(2 * math.pi)
+    return float(np.trapezoid(np.exp(log1) * (log1 - log2), x))
+
+
+def mark_divergence(p: Any, q: Any) -> float:
+    return sum(a * math.log(a / b) for a, b in zip(p, q, strict=True) if a > 0)
+
+
+def gain(
+    events: list[tuple[int, int]],
+    of_set: list[tuple[int, int]],
+    of_corpus: list[tuple[int, int]],
+    size: tuple[int, int],
+) -> float:
+    """G(H | S) of one table: events are (context, outcome) pairs, size is the number of contexts and outcomes."""
+    prior = 5.0
+    total = 0.0
+    for a, y in events:
+        shared = (of_corpus.count((a, y)) + 0.5) / (sum(c == a for c, _ in of_corpus) + 0.5 * size[1])
+        given = (of_set.count((a, y)) + prior * shared) / (sum(c == a for c, _ in of_set) + prior)
+        total += math.log(given / shared)
+    return total / max(len(events), 1)
+
+
+def pairs_of_table(marks: list[int], lags: tuple[int, ...], size: int) -> list[tuple[int, int]]:
+    """(context, outcome) of every event of one sequence for a table of marks given marks at the lags."""
+    found = []
+    for i in range(len(marks)):
+        if all(i >= lag for lag in lags):
+            context = 0
+            for lag in lags:
+                context = context * size + marks[i - lag]
+            found.append((context, marks[i]))
+    return found
+
+
+def average_precision(truth: list[bool], count: int) -> float:
+    """Of a list in ranked order, over the relevant ones that it can hold."""
+    hits, total = 0, 0.0
+    for place, relevant in enumerate(truth, 1):
+        if relevant:
+            hits += 1
+            total += hits / place
+    return total / max(min(count, len(truth)), 1)
+
+
+def ndcg(truth: list[bool], count: int, depth: int) -> float:
+    gained = sum(1 / math.log2(place + 1) for place, relevant in enumerate(truth[:depth], 1) if relevant)
+    ideal = sum(1 / math.log2(place + 1) for place in range(1, min(count, depth) + 1))
+    return gained / ideal if ideal else 0.0
+
+
+def reranked(first: list[float], second: dict[int, float]) -> list[int]:
+    """Columns in final order: those with a second-stage score first, by it, then the rest by the first stage."""
+    listed = sorted(second, key=lambda c: (-second[c], -first[c], c))
+    rest = sorted((c for c in range(len(first)) if c not in second), key=lambda c: (-first[c], c))
+    return listed + rest
