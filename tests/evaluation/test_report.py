@@ -17,7 +17,8 @@ from neuroseqret.evaluation.runner import Result
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.evaluation.significance import holm, randomisation_test
 from neuroseqret.models.base import RelevanceModel
-from neuroseqret.sequences import EventSequence, EventSequences
+from neuroseqret.sequence import EventSequence
+from neuroseqret.sequences import EventSequences
 
 
 class Noisy(RelevanceModel):

@@ -12,7 +12,8 @@ from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.evaluation.ties import pair_keys
 from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.sequences import EventSequence, EventSequences
+from neuroseqret.sequence import EventSequence
+from neuroseqret.sequences import EventSequences
 
 
 def features(sequences: EventSequences) -> np.ndarray:

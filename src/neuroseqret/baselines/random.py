@@ -14,7 +14,8 @@ from neuroseqret.evaluation.ties import id_keys, pair_keys
 from neuroseqret.models.base import RelevanceModel, Scores
 from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequence, EventSequences
+from neuroseqret.sequence import EventSequence
+from neuroseqret.sequences import EventSequences
 
 
 class Random(RelevanceModel):

@@ -55,6 +55,7 @@ class Task:
     training_queries: EventSequences  # with all splits; a method learns from train, selects on validation
     training_corpus: EventSequences
     training_relevance: Relevance
+    whole_corpus: EventSequences  # both halves in `unseen`
     left_out: int  # queries of the split with nothing relevant in `corpus`
     not_drawn: int  # queries of the split beyond the cap on their number
 
@@ -120,6 +121,7 @@ def make_task(
         training_queries=queries,
         training_corpus=corpus[learned] if condition == "unseen" else corpus,
         training_relevance=relevance.select_corpus(learned) if condition == "unseen" else relevance,
+        whole_corpus=corpus,
         left_out=len(of_split) - len(usable),
         not_drawn=len(usable) - len(drawn),
     )

@@ -144,8 +144,15 @@ def _result(
 
 
 def _check_unseen(name: str, task: Task) -> None:
-    """A model that was trained with sequences of the ranked corpus cannot show how it ranks what it has not seen."""
+    """A model folder may answer in `unseen` only if it was not trained with the ranked half.
+
+    It was not if its training corpus is the task's training half, or another corpus altogether; a model that was
+    trained with this whole corpus has seen everything.
+    """
     if task.condition == "unseen":
         trained_on = read_config(name).get("corpus_fingerprint")
-        if trained_on is not None and trained_on != task.training_corpus.fingerprint():
-            pass
+        if trained_on == task.whole_corpus.fingerprint():
+            raise UserError(
+                "was trained with this whole corpus, so none of it is unseen; name the method instead of the folder "
+                "to have it trained with one half"
+            )

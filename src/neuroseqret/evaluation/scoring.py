@@ -1,7 +1,9 @@
 """Let a method answer a task: scores block by block, then measures and the top of every ranking.
 
-A method whose score is the dot product of embeddings embeds every sequence once. Any other method is asked for the
-listed candidates of one query at a time in `sampled`, and for blocks of queries against the whole corpus in `full`.
+A method whose score is the dot product of embeddings embeds every sequence once. Any other method scores the listed
+candidates in `sampled` (`score_listed` for many queries at once where it has that, else `score` query by query), and
+in `full` blocks of queries against the whole corpus: by `rerank` where it is a second stage, which puts the best of
+its first stage in a new order, as in search; else by `score`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 DEPTH = 1000  # how much of each ranking is kept
 _BLOCK = 1 << 22  # scores held at a time
 _PIECE = 2048  # sequences embedded between two signs of progress
+_LISTS = 32  # sampled lists that a second stage scores together
 
 #: Wraps an iteration over parts of known number, to show progress: (parts, what, total) -> parts.
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
@@ -50,8 +53,8 @@ def answer(model: RelevanceModel, task: Task, progress: Progress = silent, what:
     measures: list[dict[str, FloatArray]] = []
     top_rows = np.full((len(task.queries), depth), -1, np.int32)
     top_scores = np.zeros((len(task.queries), depth), np.float32)
-    scores_of = scorer(model, task, progress, what)
-    cuts = _cuts(model, task)
+    scores_of, size = scorer(model, task, progress, what)
+    cuts = np.split(np.arange(len(task.queries)), np.arange(size, len(task.queries), size))
     for rows in progress(cuts, f"{what}: rank", len(cuts)):
         scores = _checked(scores_of(rows), rows, model, task)
         listed = None if task.lists is None else task.lists.rows[rows]
@@ -68,48 +71,62 @@ def answer(model: RelevanceModel, task: Task, progress: Progress = silent, what:
 
 def scorer(
     model: RelevanceModel, task: Task, progress: Progress = silent, what: str = "method"
-) -> Callable[[IntArray], Scores]:
-    """A function from query rows to their scores, (rows, candidates), columns as in the task's lists or corpus."""
-    lists = task.lists
-    if _by_embedding(model):
-        assert isinstance(model, Embedder)
-        queries = _embed(model, task.queries, "query", progress, f"{what}: embed queries")
-        corpus = _embed(model, task.corpus, "corpus", progress, f"{what}: embed corpus")
+) -> tuple[Callable[[IntArray], Scores], int]:
+    """A function from query rows to their scores, and how many rows to ask it for at a time.
+
+    The scores are (rows, candidates), columns as in the task's lists or corpus.
+    """
+    lists, queries, corpus = task.lists, task.queries, task.corpus
+    block = max(1, _BLOCK // max(len(corpus), 1))
+    if isinstance(model, Embedder) and _is_dot_product(model, task):
+        asked = _embed(model, queries, "query", progress, f"{what}: embed queries")
+        ranked = _embed(model, corpus, "corpus", progress, f"{what}: embed corpus")
 
         def by_embedding(rows: IntArray) -> Scores:
-            scores: Scores = queries[rows] @ corpus.T
+            scores: Scores = asked[rows] @ ranked.T
             return scores if lists is None else np.take_along_axis(scores, lists.rows[rows], 1)
 
-        return by_embedding
+        return by_embedding, block
     if lists is None:
-        return lambda rows: model.score(task.queries[rows], task.corpus)
+        rerank = getattr(model, "rerank", None)
+        if rerank is not None:
+            return lambda rows: rerank(queries[rows], corpus), 8 * block
+        return lambda rows: model.score(queries[rows], corpus), max(1, block // 4)
+    score_listed = getattr(model, "score_listed", None)
+    if score_listed is not None:
 
-    def listed_only(rows: IntArray) -> Scores:
+        def by_lists(rows: IntArray) -> Scores:
+            listed = lists.rows[rows]
+            scored: Scores = score_listed(queries[rows], corpus, np.where(listed < 0, listed[:, :1], listed))
+            return scored
+
+        return by_lists, _LISTS
+
+    def one_by_one(rows: IntArray) -> Scores:
         scores = np.zeros((len(rows), lists.rows.shape[1]), np.float32)
         for place, row in enumerate(rows.tolist()):
             listed = lists.of(row)
-            scores[place, : len(listed)] = model.score(task.queries[row], task.corpus[listed])
+            scores[place, : len(listed)] = model.score(queries[row], corpus[listed])
         return scores
 
-    return listed_only
+    return one_by_one, 1
 
 
-def _by_embedding(model: RelevanceModel) -> bool:
-    """Whether the score is the plain dot product of embeddings, so that they can be computed once."""
-    return isinstance(model, Embedder) and type(model).score is Embedder.score
+def _is_dot_product(model: Embedder, task: Task) -> bool:
+    """Whether the score is the plain dot product of embeddings, so that they can be computed once.
+
+    An embedder may add something to it; a few pairs tell.
+    """
+    if type(model).score is Embedder.score:
+        return True
+    queries, corpus = task.queries[:3], task.corpus[:16]
+    product = model.embed(queries, "query") @ model.embed(corpus, "corpus").T
+    return bool(np.allclose(model.score(queries, corpus), product, rtol=0, atol=1e-5))
 
 
 def _embed(model: Embedder, sequences: EventSequences, role: Role, progress: Progress, what: str) -> Scores:
     pieces = [sequences[begin : begin + _PIECE] for begin in range(0, len(sequences), _PIECE)]
     return np.concatenate([model.embed(piece, role) for piece in progress(pieces, what, len(pieces))])
-
-
-def _cuts(model: RelevanceModel, task: Task) -> list[IntArray]:
-    """Query rows in blocks of bounded size; pairwise methods with lists are slow, so one query is a block."""
-    one_by_one = task.lists is not None and not _by_embedding(model)
-    size = 1 if one_by_one else max(1, _BLOCK // max(len(task.corpus), 1))
-    rows = np.arange(len(task.queries))
-    return [rows[begin : begin + size] for begin in range(0, len(rows), size)]
 
 
 def _checked(scores: Scores, rows: IntArray, model: RelevanceModel, task: Task) -> Scores:

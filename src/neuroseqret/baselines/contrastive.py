@@ -1,0 +1,75 @@
+"""Training shared by the contrastive baselines: in-batch softmax over pairs, the best weights by validation MAP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from neuroseqret.models.base import Scores
+from neuroseqret.relevance import Relevance
+from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.loop import LoopSettings, TrainingResult, train
+from neuroseqret.training.losses import in_batch_softmax
+from neuroseqret.training.ranking import mean_average_precision
+from neuroseqret.training.sampling import PairSampler
+
+Side = Literal["query", "corpus"]
+
+
+def rows_of_split(queries: EventSequences, split: str) -> IntArray:
+    """Rows of the queries whose split is the given one; there may be none."""
+    column = queries.column("split")
+    assert column is not None
+    return np.flatnonzero(np.array(column.to_pylist(), dtype=object) == split)
+
+
+def train_contrastive(
+    network: nn.Module,
+    encode: Callable[[Side, IntArray], Tensor],
+    embed_all: Callable[[Side, IntArray], Scores],
+    queries: EventSequences,
+    relevance: Relevance,
+    settings: LoopSettings,
+    *,
+    size: int,
+    temperature: float,
+    seed: int,
+    log: TrainingLog,
+) -> TrainingResult:
+    r"""Fit `network` so that unit vectors of relevant pairs are near.
+
+    `encode` gives the unit vectors (rows, D) of query or corpus rows with gradients, in training; `embed_all` gives
+    them without, for validation. The loss is the multi-positive in-batch softmax of cosines over `temperature`; half
+    of the anchors are train queries, half corpus sequences of the same groups.
+    """
+    sampler = PairSampler(relevance, rows_of_split(queries, "train"), size=size, seed=seed)
+    judged = rows_of_split(queries, "validation")
+    judged = judged[relevance.counts[judged] > 0]
+
+    def loss(step: int) -> Tensor:
+        batch = sampler.batch(step)
+        anchors = torch.cat([encode("query", batch.queries), encode("corpus", batch.pseudo)])
+        scores = anchors @ encode("corpus", batch.corpus).T
+        positive, ignore = torch.from_numpy(batch.positive), torch.from_numpy(batch.ignore)
+        return in_batch_softmax(scores, positive, temperature, ignore)
+
+    def validate() -> float:
+        with torch.no_grad():
+            scores = embed_all("query", judged) @ embed_all("corpus", np.arange(relevance.corpus_size)).T
+        return mean_average_precision(scores, relevance.select_queries(judged))
+
+    return train(
+        network,
+        loss,
+        settings,
+        seed=seed,
+        phase="contrastive",
+        validate=validate if len(judged) else None,
+        sequences_per_step=2 * size,
+        log=log,
+    )
