@@ -52,7 +52,7 @@ def test_too_many_mark_pairs_keep_the_most_frequent():
     marks = np.concatenate([np.tile([0, 1], 500), rng.integers(0, 60, 3000)])
     corpus = EventSequences.from_arrays(np.arange(4000.0), marks, np.arange(0, 4001, 40))
     model = fitted(corpus)
-    assert len(model.tensors["pairs"]) == 512
+    assert len(model.tensors["pairs"]) == 256
     assert {1, 60} <= set(model.tensors["pairs"].tolist())  # 0 then 1, and 1 then 0
 
 

@@ -48,7 +48,7 @@ class TimeScale(BaseModel):
 
     def standardise(self, gaps: Tensor) -> Tensor:
         """zg of gaps, float32, clipped."""
-        z = ((gaps.to(torch.float64) + self.eps).log() - self.mean) / self.sd
+        z = ((gaps.to(torch.float64).clamp(min=0.0) + self.eps).log() - self.mean) / self.sd
         return z.clamp(-_FAR, _FAR).float()
 
     def inputs(self, batch: Batch) -> Inputs:

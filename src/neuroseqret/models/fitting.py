@@ -120,15 +120,20 @@ class Fitting:
         rng = np.random.default_rng([self.seed, step, 1])
         queries = crop(pad(self.queries, pairs.queries), b.crop, b.crop_share, rng)
         corpus = crop(pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus])), b.crop, b.crop_share, rng)
-        batch = join(self._unwarped(queries, noisy=True), corpus)
+        batch = join(self._unwarped(queries), corpus)
         return forget_marks(self.scale.inputs(batch), b.mark_dropout, self.network.process.encoder.marks), batch
 
-    def _unwarped(self, queries: Batch, noisy: bool) -> Batch:
+    def _unwarped(self, queries: Batch) -> Batch:
+        return queries if self.network.unwarp is None else unwarped(self.network.unwarp, queries)
+
+    def _shifted(self, batch: Batch, asked: int) -> Batch:
+        """The first `asked` sequences moved by the unwarping's noise eta: gaps do not feel it, Delta_t does."""
         unwarp = self.network.unwarp
         if unwarp is None:
-            return queries
-        noise = torch.randn(len(queries), 1) * unwarp.sigma if noisy else None
-        return unwarped(unwarp, queries, noise)
+            return batch
+        shift = torch.zeros(len(batch), 1, dtype=batch.times.dtype)
+        shift[:asked] = unwarp.noise(asked)
+        return Batch(batch.rows, batch.times + shift * batch.mask, batch.marks, batch.lengths, batch.spans)
 
     def likelihood_loss(self, pairs: PairBatch, step: int) -> Tensor:
         inputs, _ = self._inputs(pairs, step)
@@ -149,7 +154,8 @@ class Fitting:
         scores = embedded[:anchors] @ embedded[anchors:].T
         s = self.settings.similarity
         if s.form != "none":
-            delta_t, delta_x = deltas(_rows(batch, slice(0, anchors)), _rows(batch, slice(anchors, None)), s.form)
+            moved = self._shifted(batch, len(pairs.queries))
+            delta_t, delta_x = deltas(_rows(moved, slice(0, anchors)), _rows(moved, slice(anchors, None)), s.form)
             scores = scores - s.gamma * (delta_t + delta_x).to(scores.dtype)
         loss = self._ranking(scores, pairs)
         if self.network.unwarp is not None:
@@ -187,7 +193,7 @@ class Fitting:
         )
         for part in rows_by_length(sequences.lengths[rows], MAX_EVENTS):
             batch = pad(sequences, rows[part])
-            raw = self.network.raw(self.scale.inputs(self._unwarped(batch, noisy=False) if query else batch))
+            raw = self.network.raw(self.scale.inputs(self._unwarped(batch) if query else batch))
             whole.score[part], whole.pooled[part], whole.log_likelihood[part] = (
                 raw.score,
                 raw.pooled,
@@ -222,7 +228,7 @@ class Fitting:
         result = train(
             head,
             loss,
-            settings.model_copy(update={"max_seconds": shares.get("head")}),
+            settings.model_copy(update={"max_seconds": shares.get("head"), "steps": self._head_steps(settings.steps)}),
             seed=self.seed,
             phase="head",
             validate=validate if len(self.validation_rows) else None,
@@ -232,6 +238,12 @@ class Fitting:
         )
         self.network.projection = head
         return result.best
+
+    def _head_steps(self, steps: int) -> int:
+        """As many steps as the work allows, so that the phase costs the same whatever the vectors' length."""
+        p = self.settings.projection
+        of_step = 2 * self.settings.head_batch * self.network.size * p.members * (p.hidden if p.kind == "mlp" else 1)
+        return min(steps, max(300, round(self.settings.head_work / of_step)))
 
     def _validate_network(self) -> float:
         """Validation MAP of the network as it is, with running whitening."""
@@ -247,11 +259,10 @@ class Fitting:
 # -------------------------------------------------------------------- batches
 
 
-def unwarped(unwarp: torch.nn.Module, queries: Batch, noise: Tensor | None = None) -> Batch:
+def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
     """The queries with U(t) for t; padding stays 0."""
-    mask = queries.mask
-    times = torch.where(mask, unwarp(queries.times, noise), torch.zeros_like(queries.times))
-    return Batch(queries.rows, times, queries.marks, queries.lengths, unwarp(queries.spans[:, None], noise)[:, 0])
+    times = torch.where(queries.mask, unwarp(queries.times), torch.zeros_like(queries.times))
+    return Batch(queries.rows, times, queries.marks, queries.lengths, unwarp(queries.spans))
 
 
 def join(first: Batch, second: Batch) -> Batch:

@@ -26,7 +26,7 @@ class EncoderSettings(_Settings):
     blocks: int = Field(default=2, ge=1)
     heads: int = Field(default=1, ge=1)
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    max_length: int = Field(default=256, ge=8)  # events of one block; longer sequences are encoded in blocks
+    max_length: int = Field(default=64, ge=8)  # events of one block; longer sequences are encoded in blocks
 
 
 class VectorSettings(_Settings):
@@ -42,7 +42,7 @@ class ProjectionSettings(_Settings):
     """The learned metric on top."""
 
     kind: Literal["none", "linear", "mlp"] = "mlp"
-    hidden: int = Field(default=256, ge=1)
+    hidden: int = Field(default=384, ge=1)
     dimension: int = Field(default=64, ge=1)
     dropout: float = Field(default=0.2, ge=0, lt=1)
     members: int = Field(default=1, ge=1)
@@ -75,7 +75,7 @@ class BatchSettings(_Settings):
     size: int = Field(default=64, ge=2)
     pseudo_share: float = Field(default=0.5, ge=0, le=1)
     pseudo_from: Literal["train", "corpus"] = "train"
-    crop: int = Field(default=128, ge=2)  # most events of a training sequence
+    crop: int = Field(default=64, ge=2)  # most events of a training sequence
     crop_share: float = Field(default=1.0, gt=0, le=1)  # smallest share of a sequence that a random crop keeps
     mark_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of marks made unknown
 
@@ -91,9 +91,10 @@ class Settings(_Settings):
     loss: LossSettings = LossSettings()
     batch: BatchSettings = BatchSettings()
     warm_up: LoopSettings = LoopSettings(steps=60)
-    joint: LoopSettings = LoopSettings(steps=350)
+    joint: LoopSettings = LoopSettings(steps=500)
     head_batch: int = Field(default=128, ge=2)  # anchors of a step of the second phase
     head: LoopSettings | None = LoopSettings(steps=2500, learning_rate=2e-3, weight_decay=1e-3)  # None: no second phase
+    head_work: float = Field(default=1.5e11, gt=0)  # multiply-adds of its forward passes: long vectors get fewer steps
 
 
 DEFAULT = Settings()

@@ -4,7 +4,7 @@ r"""Unwarping of query times: a monotone :math:`U_\phi(t) = \int_0^t u_\phi(\tau
 data's longest window). It is integrated once on a grid by Simpson's rule and read off by cubic Hermite interpolation,
 whose slopes at the grid points are u itself; between grid points the interpolant is kept monotone by limiting the
 slopes (Fritsch and Carlson). The regulariser :math:`\frac{1}{\sigma^2} \int_0^1 (u_\phi - 1)^2` comes from the same
-grid. :math:`\eta \sim N(0, \sigma)` is one shift a sequence, in training only.
+grid. :math:`\eta \sim N(0, \sigma)` is one shift a sequence, in training only; gaps do not change by it.
 
 The likelihood of unwarped times leaves out the factor of the raw gaps (see `heads`): with it U would shrink all gaps
 to raise the density, and collapse to 0.
@@ -41,8 +41,12 @@ class Unwarp(nn.Module):
         value: Tensor = torch.relu(self.net(2 * scaled - 1))[..., 0]
         return value
 
-    def forward(self, times: Tensor, noise: Tensor | None = None) -> Tensor:
-        """U(times), of any shape; `noise` (B, 1) is the shift eta, in units of the horizon."""
+    def noise(self, number: int) -> Tensor:
+        """eta of `number` sequences, in the unit of time: (number, 1); its sigma is a share of the horizon."""
+        return torch.randn(number, 1) * self.sigma * self.horizon
+
+    def forward(self, times: Tensor) -> Tensor:
+        """U(times) without noise, of any shape."""
         u = self.rate(self.points)
         steps = (u[:-2:2] + 4 * u[1::2] + u[2::2]) / (6 * GRID)  # Simpson on each cell
         whole = torch.cat([u.new_zeros(1), steps.cumsum(0)])  # U at the grid points
@@ -57,8 +61,6 @@ class Unwarp(nn.Module):
         rise = steps[cell]
         value = whole[cell] + x * (left + x * (3 * rise - 2 * left - right + x * (left + right - 2 * rise)))
         value = value + (scaled - inside)
-        if noise is not None:
-            value = value + noise
         return (value * self.horizon).to(times.dtype)
 
     def penalty(self) -> Tensor:

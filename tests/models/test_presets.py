@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from neuroseqret.models.presets import PAPER_TABLE, PRESETS, Settings, settings_of
+
+
+def test_the_papers_table_is_there_by_name():
+    electricity = PRESETS["paper-electricity"]
+    assert (electricity.similarity.gamma, electricity.loss.margin) == (0.5, 0.1)
+    assert (electricity.batch.size, electricity.encoder.width) == (32, 48)
+    assert {f"paper-{name}" for name in PAPER_TABLE} <= set(PRESETS)
+    for name in PAPER_TABLE:
+        preset = PRESETS[f"paper-{name}"]
+        assert (preset.encoder.blocks, preset.encoder.heads, preset.encoder.dropout) == (2, 1, 0.2)
+        assert preset.joint.weight_decay == 0.001
+        assert preset.loss.kind == "hinge"
+        assert preset.unwarp is not None
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_data(name):
+    assert Settings.model_validate_json(PRESETS[name].model_dump_json()) == PRESETS[name]
+
+
+def test_overrides_reach_into_nested_settings_and_leave_the_preset_alone():
+    changed = settings_of("default", {"encoder": {"width": 48}, "head": None})
+    assert changed.encoder.width == 48
+    assert changed.encoder.blocks == PRESETS["default"].encoder.blocks
+    assert changed.head is None
+    assert PRESETS["default"].encoder.width != 48

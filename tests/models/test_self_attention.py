@@ -1,0 +1,215 @@
+"""What must hold of the whole model: invariances, awkward sequences, the model folder, training."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import neuroseqret.models.self_attention as module
+from naive.random_sequences import random_sequences
+from neuroseqret import methods
+from neuroseqret.errors import UserError
+from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.relevance import Relevance
+from neuroseqret.sequences import EventSequences
+from neuroseqret.training.ranking import mean_average_precision
+
+SMALL = {
+    "encoder": {"width": 8, "max_length": 16},
+    "batch": {"size": 8, "crop": 16},
+    "warm_up": {"steps": 5},
+    "joint": {"steps": 10},
+    "head_batch": 16,
+    "head": {"steps": 40, "evaluations": 2},
+    "projection": {"hidden": 16, "dimension": 8},
+}
+PAPER = {**{k: SMALL[k] for k in ("encoder", "batch")}, "joint": {"steps": 10, "evaluations": 1}}
+
+
+def rhythms(seed: int, number: int, groups: int = 4, **columns) -> EventSequences:
+    """Groups that differ in pace and in their favourite mark: easy to tell apart."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(number) % groups
+    lists = []
+    for label in labels:
+        n = int(rng.integers(8, 24))
+        times = np.cumsum(rng.lognormal(0.5 * label, 0.3, n))
+        lists.append((times, np.where(rng.random(n) < 0.7, label, rng.integers(0, groups, n))))
+    names = [f"r{seed}-{i}" for i in range(number)]
+    return EventSequences.from_lists(lists, ids=names, groups=[f"g{x}" for x in labels], **columns)
+
+
+def splits(number: int) -> dict:
+    return {"metadata": {"split": [("train", "train", "validation", "test")[i // 4 % 4] for i in range(number)]}}
+
+
+CORPUS, QUERIES = rhythms(0, 80), rhythms(1, 48, **splits(48))
+
+
+@pytest.fixture(scope="module")
+def model() -> SelfAttention:
+    return SelfAttention(**SMALL).fit(QUERIES, CORPUS, seed=1)
+
+
+@pytest.fixture(scope="module")
+def paper() -> SelfAttention:
+    return SelfAttention("paper-health", **PAPER).fit(QUERIES, CORPUS, seed=1)
+
+
+def test_it_learns_what_is_easy(model):
+    test = np.array(QUERIES.column("split").to_pylist()) == "test"
+    scores = model.score(QUERIES[test], CORPUS)
+    assert mean_average_precision(scores, Relevance.from_groups(QUERIES[test], CORPUS)) > 0.8
+    assert model.info["validation"]["AP"] > 0.8
+
+
+@pytest.mark.parametrize("which", ["model", "paper"])
+def test_embeddings_are_unit_and_kappa_is_a_cosine(which, request):
+    trained = request.getfixturevalue(which)
+    rows = trained.embed(CORPUS)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    kappa = rows @ rows.T
+    assert np.abs(kappa).max() <= 1 + 1e-5
+    np.testing.assert_allclose(np.diag(kappa), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("which", ["model", "paper"])
+def test_padding_batching_order_and_neighbours_do_not_matter(which, request, monkeypatch):
+    trained = request.getfixturevalue(which)
+    sequences = random_sequences(4, number=30, marks=4, longest=40)
+    whole = trained.score(sequences, CORPUS)
+    order = np.random.default_rng(0).permutation(30)
+    np.testing.assert_allclose(trained.score(sequences[order], CORPUS), whole[order], atol=1e-5)
+    np.testing.assert_allclose(trained.score(sequences, CORPUS[::3]), whole[:, ::3], atol=1e-5)
+    np.testing.assert_allclose(trained.score(sequences[7], CORPUS[5:6]), whole[7, 5:6], atol=1e-5)
+    monkeypatch.setattr(module, "MAX_EVENTS", 40)
+    monkeypatch.setattr(module, "_CHUNK", 7)
+    np.testing.assert_allclose(trained.score(sequences, CORPUS), whole, atol=1e-5)
+
+
+def test_one_sequence_or_many(model):
+    assert model.score(QUERIES[0], CORPUS).shape == (80,)
+    assert model.score([QUERIES[0], QUERIES[1]], CORPUS).shape == (2, 80)
+    assert model.embed(QUERIES[0]).shape == (1, model.dimension)
+    assert model.embed([]).shape == (0, model.dimension)
+
+
+def test_a_shift_of_the_clock_changes_nothing(model):
+    moved = EventSequences.from_arrays(CORPUS.times + 1024.0, CORPUS.marks, CORPUS.offsets)
+    np.testing.assert_allclose(model.embed(moved), model.embed(CORPUS), atol=2e-4)
+
+
+@pytest.mark.parametrize("which", ["model", "paper"])
+@pytest.mark.parametrize(
+    ("times", "marks"),
+    [
+        ([3.0], [0]),
+        ([3.0] * 5, [0, 1, 2, 3, 0]),
+        ([0.0, 1e12, 2e12], [0, 1, 2]),
+        ([0.0, 1e-9, 2e-9], [0, 1, 2]),
+        ([1e12, 1e12 + 1, 1e12 + 2], [0, 1, 2]),
+        ([0.0, 1.0, 2.0], [4, 1000, 7]),
+        (np.arange(50_000.0), np.arange(50_000) % 4),
+    ],
+    ids=["one event", "ties", "far apart", "near", "late clock", "unseen marks", "50000 events"],
+)
+def test_awkward_sequences_have_finite_scores(which, times, marks, request):
+    trained = request.getfixturevalue(which)
+    strange = EventSequences.from_lists([(times, marks)])
+    assert np.isfinite(trained.score(strange, CORPUS[:5])).all()
+    assert np.isfinite(trained.score(QUERIES[:2], strange)).all()
+
+
+def test_same_seed_same_weights_and_the_callers_generator_is_left_alone(model):
+    torch.manual_seed(9)
+    expected = torch.rand(2)
+    torch.manual_seed(9)
+    again = SelfAttention(**SMALL).fit(QUERIES, CORPUS, seed=1)
+    assert torch.equal(torch.rand(2), expected)
+    np.testing.assert_array_equal(again.embed(CORPUS), model.embed(CORPUS))
+
+
+def test_test_queries_are_never_looked_at(model):
+    split = np.array(QUERIES.column("split").to_pylist())
+    blind = EventSequences.concat(
+        [QUERIES[split != "test"], random_sequences(5, number=9).with_column("split", ["test"] * 9)]
+    )
+    again = SelfAttention(**SMALL).fit(blind, CORPUS, Relevance.from_groups(blind, CORPUS), seed=1)
+    np.testing.assert_array_equal(again.embed(CORPUS), model.embed(CORPUS))
+
+
+@pytest.mark.parametrize("which", ["model", "paper"])
+def test_saved_and_loaded_scores_are_bit_equal(which, request, tmp_path):
+    trained = request.getfixturevalue(which)
+    trained.save(tmp_path / "m")
+    loaded = methods.load(tmp_path / "m")
+    assert isinstance(loaded, SelfAttention)
+    np.testing.assert_array_equal(loaded.score(QUERIES, CORPUS), trained.score(QUERIES, CORPUS))
+    assert loaded.settings == trained.settings
+    assert loaded.info["validation"] == trained.info["validation"]
+    assert (tmp_path / "m" / "training.jsonl").exists()
+    assert (tmp_path / "m" / "training.png").exists()
+    loaded.save(tmp_path / "again")
+    np.testing.assert_array_equal(methods.load(tmp_path / "again").embed(CORPUS), trained.embed(CORPUS))
+
+
+def test_a_folder_that_does_not_fit_together_is_one_clear_error(model, tmp_path):
+    model.save(tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    config["settings"]["encoder"]["width"] = 12
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match="do not fit together"):
+        SelfAttention.load(tmp_path / "m")
+
+
+def test_a_run_that_was_cut_off_goes_on(model, tmp_path, monkeypatch):
+    from neuroseqret.models import fitting
+
+    def cut_off(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting.Fitting, "head_phase", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            SelfAttention(**SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
+    monkeypatch.setattr(fitting.Fitting, "joint_loss", cut_off)  # the first phases are not run again
+    resumed = SelfAttention(**SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(resumed.embed(CORPUS), model.embed(CORPUS))
+
+
+def test_without_labels_it_learns_from_parts_and_says_so():
+    unlabelled = CORPUS.without_columns("group")
+    with pytest.warns(UserWarning, match="learning from sub-sequences"):
+        trained = SelfAttention(**SMALL).fit(None, unlabelled, seed=0)
+    assert trained.info["unsupervised"]
+    same_pace = mean_average_precision(trained.score(QUERIES, CORPUS), Relevance.from_groups(QUERIES, CORPUS))
+    assert same_pace > 0.5  # by chance: 0.3
+
+
+def test_relevance_from_qrels():
+    relevance = Relevance.from_groups(QUERIES, CORPUS)
+    bare = Relevance(relevance.offsets, relevance.rows, relevance.corpus_size)
+    trained = SelfAttention(**SMALL).fit(QUERIES, CORPUS, bare, seed=0)
+    assert trained.info["validation"]["AP"] > 0.7
+
+
+def test_a_budget_is_kept():
+    long = {**SMALL, "joint": {"steps": 100_000}, "head": {"steps": 100_000}, "head_work": 1e15}
+    trained = SelfAttention(**long).fit(QUERIES, CORPUS, max_seconds=2.0)
+    assert sum(r["step"] == 1 for r in trained.log.records) == 3
+    last = {r["phase"]: r["seconds"] for r in trained.log.records}
+    assert sum(last.values()) < 4.0
+
+
+def test_user_mistakes_are_one_clear_line():
+    with pytest.raises(UserError, match="no preset is called 'best'"):
+        SelfAttention("best")
+    with pytest.raises(UserError, match=r"encoder\.width"):
+        SelfAttention(encoder={"width": 1})
+    with pytest.raises(UserError, match="not trained"):
+        SelfAttention().embed(CORPUS)
+    with pytest.raises(UserError, match="no query has split 'train'"):
+        SelfAttention(**SMALL).fit(QUERIES.with_column("split", ["test"] * 48), CORPUS)
