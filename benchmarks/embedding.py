@@ -1,0 +1,139 @@
+"""Speed of the self-attention model beside a bare torch TransformerEncoder of the same size, one core, in one run.
+
+    python benchmarks/embedding.py
+
+Embedding (inputs, encoder, Fisher vector, Markov-renewal features, projection) is compared with the bare encoder's
+forward pass alone, a training step with its forward, backward and Adam step. Both see sequences of the same length and
+batches of the same size. Prints one JSON line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import nn
+
+from neuroseqret.models.fitting import Fitting
+from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.relevance import Relevance
+from neuroseqret.sequences import EventSequences
+from neuroseqret.training.log import TrainingLog
+
+
+def sequences(number: int, length: int, marks: int, seed: int, **columns: object) -> EventSequences:
+    rng = np.random.default_rng(seed)
+    times = rng.lognormal(0, 1, (number, length)).cumsum(1)
+    return EventSequences.from_arrays(
+        times.ravel(),
+        rng.integers(0, marks, number * length),
+        np.arange(number + 1) * length,
+        ids=[f"{seed}-{i}" for i in range(number)],
+        groups=[f"g{i % 20}" for i in range(number)],
+        validate=False,
+        **columns,  # type: ignore[arg-type]
+    )
+
+
+def fastest(run: Callable[[], object], repeats: int) -> float:
+    """CPU seconds of the fastest repeat: what the machine can do when nobody disturbs it."""
+    run()
+    found = []
+    for _ in range(repeats):
+        begun = time.process_time()
+        run()
+        found.append(time.process_time() - begun)
+    return min(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--length", type=int, default=60)
+    parser.add_argument("--number", type=int, default=1024)
+    parser.add_argument("--marks", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    corpus = sequences(options.number, options.length, options.marks, 0)
+    queries = sequences(200, options.length, options.marks, 1, metadata={"split": ["train"] * 200})
+    model = SelfAttention()
+    model.scale_on(corpus)
+    model._build()
+    model.network.follow(model.network.raw(next(iter(model.prepared(corpus)))[1]))
+    model.network.eval()
+    width = model.settings.encoder.width
+    layer = nn.TransformerEncoderLayer(width, 1, 2 * width, 0.1, batch_first=True, norm_first=True)
+    bare = nn.TransformerEncoder(layer, model.settings.encoder.blocks, enable_nested_tensor=False)
+    mask = nn.Transformer.generate_square_subsequent_mask(options.length)
+
+    rows = max(1, 16384 // options.length)
+    states = torch.randn(options.number, options.length, width)
+
+    @torch.no_grad()
+    def bare_forward() -> None:
+        bare.eval()
+        for part in states.split(rows):
+            bare(part, mask=mask, is_causal=True)
+
+    embed = fastest(lambda: model.embed(corpus), options.repeats)
+    forward = fastest(bare_forward, options.repeats)
+
+    relevance = Relevance.from_groups(queries, corpus)
+    markov = (model._markov_of(queries), model._markov_of(corpus))
+    assert markov[0] is not None
+    assert markov[1] is not None
+    fitting = Fitting(
+        model.network,
+        model.scale,
+        model.settings,
+        queries,
+        corpus,
+        relevance,
+        np.arange(200),
+        np.arange(0),
+        (markov[0], markov[1]),
+        seed=0,
+        log=TrainingLog(),
+    )
+    sampler = fitting._sampler(model.settings.batch.size)
+    optimizer = torch.optim.AdamW(model.network.parameters(), fused=True)
+    bare_optimizer = torch.optim.Adam(bare.parameters())
+    batch = torch.randn(2 * model.settings.batch.size, options.length, width)
+
+    def step() -> None:
+        model.network.train()
+        loss = fitting.joint_loss(sampler.batch(0), 0)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
+        optimizer.step()
+
+    def bare_step() -> None:
+        bare.train()
+        loss = bare(batch, mask=mask, is_causal=True).square().mean()
+        bare_optimizer.zero_grad()
+        loss.backward()
+        bare_optimizer.step()
+
+    mine, theirs = fastest(step, options.repeats), fastest(bare_step, options.repeats)
+    print(
+        json.dumps(
+            {
+                "length": options.length,
+                "embedding sequences/s": round(options.number / embed),
+                "bare forward sequences/s": round(options.number / forward),
+                "embedding ratio (at least 0.7)": round(forward / embed, 2),
+                "training step ms": round(1e3 * mine, 1),
+                "bare step ms": round(1e3 * theirs, 1),
+                "training ratio (at most 1.5)": round(mine / theirs, 2),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
