@@ -100,7 +100,8 @@ class Search:
     ) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
         """The best rows; of windows only the best one of each sequence, looking further until there are enough."""
         if not self.config.settings.windowed:
-            return self._best(vector, number)
+            rows, scores, compared, method = self._best(vector, number)
+            return self._settle_ties(rows, scores), scores, compared, method
         wanted, compared = 4 * number, 0
         while True:
             rows, scores, more, method = self._best(vector, wanted)
@@ -110,6 +111,13 @@ class Search:
             if len(first) == number or len(rows) < wanted:
                 return rows[first], scores[first], compared, method
             wanted *= 4
+
+    def _settle_ties(self, rows: Rows, scores: npt.NDArray[np.float32]) -> Rows:
+        """Rows of equal score by id, so that their order does not tell when they were added."""
+        if len(rows) < 2 or not (np.diff(scores) == 0).any():
+            return rows
+        names = np.array([self.snapshot.look(int(row))["id"] for row in rows])
+        return rows[np.lexsort((names, -scores))]
 
     def _rerank(self, query: EventSequences, rows: Rows) -> tuple[Rows, npt.NDArray[np.float32]]:
         """The rows in the order of the reranking model's scores."""

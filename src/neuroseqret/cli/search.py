@@ -1,0 +1,105 @@
+"""`neuroseqret search`: the sequences of an index that are relevant to queries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from neuroseqret.cli.console import out
+from neuroseqret.errors import UserError
+
+if TYPE_CHECKING:
+    from neuroseqret.index import Hits
+
+FORMATS = ("table", "json", "trec")
+
+
+def search(
+    folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder."),
+    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help="File of event sequences to search with."),
+    k: int = typer.Option(10, "-k", help="Hits per query."),
+    rerank: Path | None = typer.Option(None, "--rerank", metavar="MODEL", help="Model folder to rerank the best with."),
+    rerank_top: int | None = typer.Option(None, "--rerank-top", help="How many of the best to rerank (100)."),
+    form: str = typer.Option("table", "--format", help="table, json or trec."),
+    where: str | None = typer.Option(None, "--where", help="Condition on the metadata, as \"role = 'GK'\"."),
+    exhaustive: bool = typer.Option(False, "--exhaustive", help="Compare with every sequence."),
+    expand: bool = typer.Option(False, "--expand", help="Search again with the query moved towards its best hits."),
+) -> None:
+    """Rank the sequences of an index by their relevance to each query."""
+    from neuroseqret import methods
+    from neuroseqret.index import Index
+    from neuroseqret.readers import read
+
+    if form not in FORMATS:
+        raise UserError(f"no format is called {form!r}; there are {', '.join(FORMATS)}")
+    index = Index.open(folder)
+    reranker = None if rerank is None else methods.load(rerank)
+    found = index.search(
+        read(sequences),
+        k,
+        rerank=reranker,
+        rerank_top=rerank_top,
+        where=where,
+        exhaustive=exhaustive,
+        expand=expand,
+    )
+    if form == "trec":
+        for line in trec_lines(found):
+            typer.echo(line)
+    elif form == "json":
+        typer.echo(json.dumps([as_json(hits) for hits in found], indent=1, ensure_ascii=False, default=str))
+    else:
+        for hits in found:
+            out.print(as_table(hits))
+
+
+def trec_lines(found: list[Hits]) -> list[str]:
+    """A TREC run."""
+    from neuroseqret.readers.trec import run_lines
+
+    return list(run_lines({hits.query: {hit.id: hit.score for hit in hits} for hits in found}))
+
+
+def as_json(hits: Hits) -> dict[str, object]:
+    """One query's hits and how they were found."""
+    report = hits.report
+    return {
+        "query": hits.query,
+        "method": report.method,
+        "corpus": report.corpus,
+        "comparisons": report.comparisons,
+        "reranked": report.reranked,
+        "hits": [hit.as_dict() for hit in hits],
+    }
+
+
+def as_table(hits: Hits) -> Table:
+    """One query's hits for a person: window and metadata where there are any."""
+    report = hits.report
+    table = Table(
+        title=escape(hits.query),
+        caption=f"{report.comparisons:,} comparisons in {report.corpus:,} ({report.method})",
+        title_justify="left",
+        caption_justify="left",
+    )
+    windowed = any(hit.window is not None for hit in hits)
+    grouped = any(hit.group is not None for hit in hits)
+    names = list(dict.fromkeys(name for hit in hits for name in hit.metadata))[:4]
+    table.add_column("rank", justify="right")
+    table.add_column("score", justify="right")
+    for heading in ("id", *(["events", "times"] if windowed else []), *(["group"] if grouped else []), *names):
+        table.add_column(escape(heading))
+    for hit in hits:
+        cells = [str(hit.rank), f"{hit.score:.4f}", hit.id]
+        if windowed:
+            cells += [f"{hit.offset} to {hit.stop}", f"{hit.start:g} to {hit.end:g}"]
+        if grouped:
+            cells.append(hit.group or "")
+        cells += [str(hit.metadata.get(name, "")) for name in names]
+        table.add_row(*map(escape, cells))
+    return table
