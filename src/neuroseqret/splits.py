@@ -86,12 +86,11 @@ def unseen_half(corpus: EventSequences, seed: int = 0) -> BoolArray:
     """Which corpus rows take part in training: (n,) bool, about half; the others are what is indexed later.
 
     Whole sources are on one side, and every group that has two sources has rows on both sides. (Where sources are
-    shared by several groups that cannot always be done; then it is for as many groups as a local search finds.)
+    shared by several groups that cannot always be done; then it is for as many groups as a random search finds.)
     """
-    groups, sources = _codes(corpus, "group"), _sources(corpus)
-    side = _divide(groups, sources, (0.5, 0.5), np.random.default_rng(seed))
-    side = _two_sided(groups, sources, side)
-    return side == 0
+    groups, sources, rng = _codes(corpus, "group"), _sources(corpus), np.random.default_rng(seed)
+    side = _divide(groups, sources, (0.5, 0.5), rng)
+    return _two_sided(groups, sources, side, rng) == 0
 
 
 def sample_negatives(
@@ -173,31 +172,41 @@ def _divide(groups: IntArray, sources: IntArray, shares: Sequence[float], rng: n
     return side_of_source[sources]
 
 
-def _two_sided(groups: IntArray, sources: IntArray, side: IntArray) -> IntArray:
-    """Move single sources to the other of two sides until no group more can get both that way."""
-    labelled = groups >= 0
-    group, source = np.unique(np.stack([groups, sources])[:, labelled], axis=1)
-    number = int(sources.max()) + 1 if len(sources) else 0
+def _two_sided(groups: IntArray, sources: IntArray, side: IntArray, rng: np.random.Generator) -> IntArray:
+    """Move sources between two sides until every group with two sources has both, if that can be found.
+
+    A random walk: a source of a one-sided group changes sides, mostly one that makes fewest other groups one-sided.
+    Where each source serves one group, one move a group is enough; else it is a colouring problem that may have no
+    solution, so the walk is bounded and the best state met is returned.
+    """
+    number = int(sources.max(initial=-1)) + 1
     side_of_source = np.zeros(number, np.int64)
     side_of_source[sources] = side
-    sources_of = np.bincount(group) if len(group) else np.zeros(0, np.int64)
+    group, source = np.unique(np.stack([groups, sources])[:, groups >= 0], axis=1)
+    sources_of = np.bincount(group)
+    by_source = group[np.argsort(source, kind="stable")]
+    bounds = np.searchsorted(np.sort(source), np.arange(number + 1))
     ones = np.bincount(group, side_of_source[source], len(sources_of)).astype(np.int64)  # sources on side 1, by group
-    by_source = np.argsort(source, kind="stable")
-    bounds = np.searchsorted(source[by_source], np.arange(number + 1))
-    for g in np.flatnonzero((sources_of > 1) & ((ones == 0) | (ones == sources_of))):
-        if 0 < ones[g] < sources_of[g]:
-            continue  # an earlier move has mended this one too
-        for candidate in source[group == g]:
-            theirs = group[by_source[bounds[candidate] : bounds[candidate + 1]]]
-            step = 1 - 2 * side_of_source[candidate]
-            before, after = ones[theirs], ones[theirs] + step
-            whole = sources_of[theirs]
-            broken = (before > 0) & (before < whole) & ((after == 0) | (after == whole))
-            if not broken.any():
-                side_of_source[candidate] += step
-                ones[theirs] = after
-                break
-    return side_of_source[sources]
+
+    def one_sided(which: IntArray | slice, count: IntArray) -> BoolArray:
+        return (sources_of[which] > 1) & ((count == 0) | (count == sources_of[which]))
+
+    everything = slice(None)
+    best, fewest = side_of_source.copy(), int(one_sided(everything, ones).sum())
+    for _ in range(20 * fewest + 100):
+        broken = np.flatnonzero(one_sided(everything, ones))
+        if len(broken) < fewest:
+            best, fewest = side_of_source.copy(), len(broken)
+        if not len(broken):
+            break
+        candidates = rng.permutation(source[group == rng.choice(broken)])
+        served = [by_source[bounds[c] : bounds[c + 1]] for c in candidates]
+        steps = 1 - 2 * side_of_source[candidates]
+        harm = [int(one_sided(own, ones[own] + step).sum()) for own, step in zip(served, steps, strict=True)]
+        pick = 0 if rng.random() < 0.2 else int(np.argmin(harm))
+        side_of_source[candidates[pick]] += steps[pick]
+        ones[served[pick]] += steps[pick]
+    return best[sources]
 
 
 def _distinct(sizes: IntArray, number: int, rng: np.random.Generator) -> IntArray:
