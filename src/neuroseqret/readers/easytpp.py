@@ -35,7 +35,8 @@ _TYPES = pa.schema(
         "time_since_last_event": pa.list_(pa.float64()),
     }
 )
-_BLOCK = 1 << 24
+#: Bytes of lines that are parsed at a time.
+BLOCK = 1 << 24
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
@@ -109,7 +110,7 @@ def _blocks(path: str | PathLike[str]) -> Iterator[tuple[pa.Table, int]]:
     """Some megabytes of whole lines at a time as tables, with the number of their first row."""
     row, held = 0, b""
     with open_bytes(path) as stream:
-        while block := bytes(stream.read(_BLOCK)):
+        while block := bytes(stream.read(BLOCK)):
             whole, newline, held = (held + block).rpartition(b"\n")
             if newline and whole.strip():
                 table = _parse_lines(whole, row)
@@ -121,11 +122,35 @@ def _blocks(path: str | PathLike[str]) -> Iterator[tuple[pa.Table, int]]:
 
 def _parse_lines(lines: bytes, row: int) -> pa.Table:
     try:
-        options = pa_json.ParseOptions(explicit_schema=_TYPES)
-        return pa_json.read_json(io.BytesIO(lines), pa_json.ReadOptions(block_size=len(lines) + 1), options)
+        table = _parse_fast(lines, _TYPES)
+        # Arrow takes text that looks like a date for a date; JSON has none, so such text stays text.
+        dated = [field for field in table.schema if _as_text(field.type) != field.type]
+        if dated:
+            types = {field.name: field.type for field in _TYPES} | {f.name: _as_text(f.type) for f in dated}
+            table = _parse_fast(lines, pa.schema(types))
+        return table
     except pa.ArrowException:
         # What the fast parser refuses goes through the exact one: it either reads it or says what is wrong where.
         return _table(list(_parse_each(lines, row)), row)
+
+
+def _parse_fast(lines: bytes, types: pa.Schema) -> pa.Table:
+    return pa_json.read_json(
+        io.BytesIO(lines),
+        pa_json.ReadOptions(block_size=len(lines) + 1),
+        pa_json.ParseOptions(explicit_schema=types),
+    )
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    """The type with text in place of every date, at any depth."""
+    if pa.types.is_temporal(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_as_text(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _as_text(field.type)) for field in kind])
+    return kind
 
 
 def _parse_each(lines: bytes, row: int) -> Iterator[Any]:

@@ -53,8 +53,9 @@ def _sequences(content: Any, options: Options) -> EventSequences:
         if all(row.get(key) is not None for row in rows):
             bounds = [_numbers([row[key]], key, id_)[0] for id_, row in zip(ids, rows, strict=True)]
             columns[name] = np.array(bounds, np.float64)
-    if any(row.get("group") is not None for row in rows):
-        columns["groups"] = [None if row.get("group") is None else str(row["group"]) for row in rows]
+    if any("group" in row for row in rows):
+        groups = [None if row.get("group") is None else str(row["group"]) for row in rows]
+        columns["groups"] = pa.array(groups, pa.large_string())
     names, number = options.mark_names, content.get("num_marks")
     if names is None and number is not None:
         names = numbered_names(pa.array([number if isinstance(number, int) else str(number)]))
@@ -93,6 +94,6 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
             "t_start": float(bounds[0] if sequence.start is None else sequence.start),
             "t_end": float(bounds[1] if sequence.end is None else sequence.end),
         }
-        rows.append(row if sequence.group is None else {**row, "group": sequence.group})
-    with new_file(path) as temporary:
-        torch.save({"sequences": rows, "num_marks": sequences.num_marks}, temporary)
+        rows.append(row if sequences.groups is None else {**row, "group": sequence.group})
+    with new_file(path) as temporary, temporary.open("wb") as out:
+        torch.save({"sequences": rows, "num_marks": sequences.num_marks}, out)

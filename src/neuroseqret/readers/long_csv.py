@@ -7,7 +7,7 @@ by the first ones; an unquoted empty field is a null.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any
@@ -34,6 +34,8 @@ from neuroseqret.sequences import EventSequences
 
 NAMES = {"times": "time", "marks": "mark"}
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+#: Bytes that are parsed at a time.
+BLOCK = 1 << 22
 _ALWAYS_TEXT = ("source", "split")
 _KINDS = (pa.int64(), pa.float64(), pa.string())
 
@@ -72,7 +74,7 @@ class _LongCsv:
         with open_bytes(self.path) as stream:
             reader = pa_csv.open_csv(
                 stream,
-                read_options=pa_csv.ReadOptions(use_threads=False, block_size=1 << 22),
+                read_options=pa_csv.ReadOptions(use_threads=False, block_size=BLOCK),
                 parse_options=parse,
                 convert_options=convert,
             )
@@ -88,9 +90,9 @@ def read(path: str | PathLike[str], options: Options) -> EventSequences:
     with _mistakes(path):
         file = _LongCsv(path, options)
         tables = list(file.tables())
-        table = pa.concat_tables(tables)
+        table = pa.concat_tables(tables) if tables else pa.schema(file.types).empty_table()
         kinds = {name: _kind(table.column(name)) for name in file.text_columns()}
-        names = options.mark_names or _names(file, kinds, tables)
+        names = options.mark_names or _names(file, kinds, _mark_texts(file, tables))
         return assemble(_typed(table, kinds), file.roles, names)
 
 
@@ -103,9 +105,8 @@ def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterat
         for table in whole_sequences(file.tables(), file.roles):
             kinds = {name: max(kind, _kind(table.column(name))) for name, kind in kinds.items()}
             varying |= varying_columns(table, file.roles)
-            if kinds.get(file.roles.get("marks", ""), 0) == 2:
-                texts.update(_names(file, kinds, [table]) or ())
-        names = options.mark_names or (tuple(sorted(texts)) or None)
+            texts.update(_mark_texts(file, [table]))
+        names = options.mark_names or _names(file, kinds, texts)
         own = [name for name in file.names if name not in file.roles.values()]
         layout = {name: LARGE_LIST if name in varying else SEQUENCE for name in own}
         for table in whole_sequences(file.tables(), file.roles):
@@ -180,11 +181,18 @@ def _kind(column: pa.ChunkedArray) -> int:
     return kind
 
 
-def _names(file: _LongCsv, kinds: Mapping[str, int], tables: list[pa.Table]) -> tuple[str, ...] | None:
+def _mark_texts(file: _LongCsv, tables: list[pa.Table]) -> tuple[str, ...]:
+    """Every mark as it is written."""
+    if "marks" not in file.roles:
+        return ()
+    columns = (table.column(file.roles["marks"]) for table in tables)
+    return sorted_names(chunk.dictionary for column in columns for chunk in column.chunks)
+
+
+def _names(file: _LongCsv, kinds: Mapping[str, int], texts: Collection[str]) -> tuple[str, ...] | None:
+    """Mark names, if marks are text; whole numbers are marks as they are."""
     marks = file.roles.get("marks")
-    if marks is None or kinds[marks] < 2:
-        return None
-    return sorted_names(chunk.dictionary for table in tables for chunk in table.column(marks).chunks)
+    return None if marks is None or kinds[marks] < 2 else tuple(sorted(texts))
 
 
 def _typed(table: pa.Table, kinds: Mapping[str, int]) -> pa.Table:

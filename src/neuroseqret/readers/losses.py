@@ -33,11 +33,18 @@ class Part(Enum):
 
 def lost(sequences: EventSequences, holds: frozenset[Part]) -> list[str]:
     """In words, what these sequences carry and a format that holds `holds` does not."""
-    words = []
-    for part, names in _carried(sequences):
-        if part not in holds and not (part is Part.MARK_NAMES and Part.MARK_COUNT in holds and _numbered(sequences)):
-            words.append(" ".join([part.value, ", ".join(names)]).strip())
-    return words
+    held = set(holds)
+    if Part.MARK_COUNT in held and _numbered(sequences):
+        held.add(Part.MARK_NAMES)
+    if Part.COLUMNS not in held:  # a column that is lost has no type to lose
+        held |= {Part.JSON_TYPES, Part.CSV_TYPES}
+    if Part.CSV_TYPES not in held:  # says the same and more
+        held.add(Part.JSON_TYPES)
+    return [
+        f"{part.value} ({', '.join(names)})" if names else part.value
+        for part, names in _carried(sequences)
+        if part not in held
+    ]
 
 
 def _carried(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
@@ -58,7 +65,7 @@ def _carried(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
 
 def _columns(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
     metadata = sequences.metadata
-    columns = {name: sequences.column(name) for name in metadata.column_names}
+    columns = {name: metadata.column(name).chunk(0) for name in metadata.column_names}
     nested = {name for name, column in columns.items() if pa.types.is_nested(column.type)}
     per_event = {name for name in nested if is_event_list(columns[name], sequences.lengths)}
     kinds = {

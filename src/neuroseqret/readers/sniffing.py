@@ -16,7 +16,7 @@ from neuroseqret.readers.parquet import damage_as_data_error, parquet_parts
 from neuroseqret.readers.text import head_of
 from neuroseqret.readers.torch_file import LEGACY_MAGIC, ZIP_MAGIC
 
-_PICKLE = re.compile(rb"\x80[\x02-\x05]|\(dp?|\(lp?")
+_PICKLE = re.compile(rb"\x80[\x02-\x05]|\([dl]p|[}\]]q")
 _NUMBERS = re.compile(r"[\s0-9.eE+\-]*(nan|inf)?[\s0-9.eE+\-]*")
 
 
@@ -79,6 +79,8 @@ def _text_format(path: str | PathLike[str], head: bytes) -> str:
         )
     if any(delimiter in first for delimiter in ",;\t|"):
         return "long-csv"
+    if paired_text.is_pair(path):
+        return "paired-text"  # something in it is no number, which its reader will name
     raise DataError("not a format that is known", file=path, remedy="see docs/formats.md, or say format=...")
 
 

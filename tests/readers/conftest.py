@@ -1,0 +1,14 @@
+"""Files of tests need not survive a power cut: no waiting for the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    with patch("neuroseqret.readers.files.os.fsync"):
+        yield

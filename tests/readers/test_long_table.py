@@ -1,0 +1,205 @@
+"""Long tables, CSV and Parquet: against a loop over rows, with other people's columns, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive.readers import group_events, read_long_csv
+from neuroseqret.errors import DataError
+from neuroseqret.readers import LossWarning, long_csv, read, scan, write
+from neuroseqret.sequences import EventSequences
+from strategies import event_sequences
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("long")
+
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"id": st.sampled_from("abcd"), "time": st.integers(0, 5).map(float), "mark": st.integers(0, 3)}
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(rows=ROWS, as_csv=st.booleans())
+@settings(max_examples=40)
+def test_rows_anywhere_are_grouped_as_by_a_loop(folder: Path, rows: list[dict], as_csv: bool) -> None:
+    table = pa.Table.from_pylist(rows)
+    path = folder / "rows"
+    if as_csv:
+        lines = [f"{row['id']};{row['time']};{row['mark']}" for row in rows]
+        path.write_text("\n".join(["id;time;mark", *lines]))
+    else:
+        pq.write_table(table, path)
+    back = read(path, validate=False)
+    expected = group_events(rows)
+    assert back.ids.to_pylist() == list(expected)
+    assert [list(zip(t, x, strict=True)) for t, x in back.to_lists()] == list(expected.values())
+
+
+@given(batch=event_sequences(min_sequences=1, windows=False, groups=False, metadata=False, limit=1e300))
+@settings(max_examples=25)
+def test_what_is_written_as_csv_is_csv(folder: Path, batch: EventSequences) -> None:
+    long_csv.write(batch, folder / "a.csv")
+    expected = [list(zip(t, x, strict=True)) for t, x in batch.to_lists()]
+    assert read_long_csv(folder / "a.csv") == dict(zip(batch.ids.to_pylist(), expected, strict=True))
+
+
+def test_a_map_names_the_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("klant|moment|soort|kleur\n007|1.5|open|r\n007|2|dicht|g\n8|0|open|r\n")
+    with pytest.raises(DataError, match=r"a.csv: no column for the id; say columns={'id': ...} \(columns found: klant"):
+        read(tmp_path / "a.csv")
+    back = read(tmp_path / "a.csv", columns={"id": "klant", "time": "moment", "mark": "soort"}, time_unit="days")
+    assert back == EventSequences.from_lists(
+        [([1.5, 2.0], [1, 0]), ([0.0], [1])],
+        ids=["007", "8"],
+        metadata={"kleur": pa.array([["r", "g"], ["r"]])},
+        mark_names=["dicht", "open"],
+        time_unit="days",
+    )
+
+
+def test_datetimes_become_seconds(tmp_path: Path) -> None:
+    for first, second in (("2024-02-29", "2024-03-01"), ("2024-02-29T00:00:00Z", "2024-03-01 01:00:00+01:00")):
+        (tmp_path / "a.csv").write_text(f"id,time,mark\na,{first},0\na,{second},1\n")
+        back = read(tmp_path / "a.csv")
+        assert back.times.tolist() == [1709164800.0, 1709251200.0]
+        assert back.time_unit == "seconds"
+    pq.write_table(
+        pa.table({"id": [1, 1], "timestamp": pa.array([0, 86_400_000], pa.timestamp("ms")), "mark": [0, 0]}),
+        tmp_path / "a.parquet",
+    )
+    assert read(tmp_path / "a.parquet").times.tolist() == [0.0, 86400.0]
+
+
+def test_whole_numbers_are_marks_and_mixed_ones_are_names(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,time,mark\na,1,10\na,2,9\n")
+    back = read(tmp_path / "a.csv")
+    assert (back.marks.tolist(), back.mark_names) == ([10, 9], None)
+    (tmp_path / "a.csv").write_text("id,time,mark\na,1,10\na,2,x\n")
+    back = read(tmp_path / "a.csv")
+    assert (back.marks.tolist(), back.mark_names) == ([0, 1], ("10", "x"))
+    (tmp_path / "a.csv").write_text("id,time,mark\na,1,10.0\na,2,2.0\n")
+    assert read(tmp_path / "a.csv").marks.tolist() == [10, 2]
+
+
+def test_types_are_told_by_all_values_not_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_csv, "BLOCK", 256)
+    lines = [f"s{i},{i},m{i % 3},{i},{'x' if i == 99 else i}" for i in range(100)]
+    lines[50] = "s50,50.25,m2,50.5,50"
+    (tmp_path / "a.csv").write_text("\n".join(["id,time,mark,size,note", *lines]) + "\n")
+    back = read(tmp_path / "a.csv")
+    assert back.times[50] == 50.25
+    assert back.column("size").type == pa.float64()
+    assert back.column("note").to_pylist()[98:] == ["98", "x"]
+    parts = list(scan(tmp_path / "a.csv", 7))
+    assert len(parts) > 10
+    assert EventSequences.concat(parts) == back
+
+
+def test_a_sequence_longer_than_a_block_is_scanned_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_csv, "BLOCK", 128)
+    lines = ["a,0,1", *(f"b,{i},0" for i in range(200)), "c,1,1", "c,2,0"]
+    (tmp_path / "a.csv").write_text("\n".join(["id,time,mark", *lines]))
+    parts = list(scan(tmp_path / "a.csv"))
+    assert [len(s) for part in parts for s in part] == [1, 200, 2]
+
+
+def test_a_scan_needs_the_rows_of_a_sequence_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_csv, "BLOCK", 64)
+    lines = [f"{'ab'[i % 2]},{i},0" for i in range(40)]
+    (tmp_path / "a.csv").write_text("\n".join(["id,time,mark", *lines]))
+    with pytest.raises(DataError, match=r"a.csv: sequence [ab]: its rows do not lie together; sort the table by id"):
+        list(scan(tmp_path / "a.csv"))
+    assert read(tmp_path / "a.csv").lengths.tolist() == [20, 20]
+
+
+def test_columns_of_the_sequence_and_of_the_event(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "id,time,mark,group,start,amount,city\na,1,0,g,0,5,x\na,2,0,g,0,6,x\nb,1,1,,0.5,7,\n"
+    )
+    back = read(tmp_path / "a.csv")
+    assert back == EventSequences.from_lists(
+        [([1, 2], [0, 0]), ([1], [1])],
+        ids=["a", "b"],
+        starts=[0.0, 0.5],
+        groups=["g", None],
+        metadata={"amount": pa.array([[5, 6], [7]]), "city": ["x", None]},
+    )
+    (tmp_path / "a.csv").write_text("id,time,mark,start\na,1,0,0\na,2,0,1\n")
+    message = r"sequence a: event 1: start is 1 here and 0 before; .*columns={'start': None}"
+    with pytest.raises(DataError, match=message):
+        read(tmp_path / "a.csv")
+    assert read(tmp_path / "a.csv", columns={"start": None}).starts is None
+
+
+def test_a_table_without_ids_is_one_sequence(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,type\n1,x\n2,y\n")
+    back = read(tmp_path / "a.csv", columns={"id": None})
+    assert back == EventSequences.from_lists([([1, 2], [0, 1])], ids=["0"], mark_names=["x", "y"])
+    with pytest.raises(DataError, match="a table without ids is one sequence; read it whole"):
+        list(scan(tmp_path / "a.csv", columns={"id": None}))
+
+
+def test_compressed_and_tabbed(tmp_path: Path) -> None:
+    batch = EventSequences.from_lists([([0.0, 1.0], [0, 1])], ids=["a,b"])
+    write(batch, tmp_path / "a.tsv")
+    text = (tmp_path / "a.tsv").read_bytes()
+    assert text.splitlines()[0].count(b"\t") == 2
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text))
+    assert read(tmp_path / "a.tsv") == read(tmp_path / "a.csv.gz") == batch
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text)[:-12])
+    with pytest.raises(DataError, match=r"a.csv.gz"):
+        read(tmp_path / "a.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,time,mark\na,1,0\na,x,0\n", "not readable as CSV .*invalid value 'x'"),
+        ("id,time,mark\na,1,0\n,2,0\n", "row 1 has no 'id'; give every event the id of its sequence"),
+        ("id,time,mark\na,1,0\na,,0\n", r"sequence a: event 1: time \(time\) is null"),
+        ("id,time,mark\na,1,0\na,2,\n", r"sequence a: event 1: mark \(mark\) is null"),
+        ("id,time,mark\na,2,0\na,1,0\n", "sequence a: event 1: time 1 is before"),
+        ("id,time,mark\na,1,-1\n", "sequence a: event 0: mark is -1"),
+        ("id,time,mark\na,1,0,5\n", "not readable as CSV .*Expected 3 columns, got 4"),
+        ("id,time,mark,mark\na,1,0,0\n", "two columns are called 'mark'"),
+        ("1,2,0\n1,3,0\n", "the first line is not a header"),
+        ("id,time,mark\na,yesterday,0\n", "not readable as CSV .*yesterday"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(DataError, match=rf"a\.csv: .*{message}") as caught:
+        read(tmp_path / "a.csv", format="long-csv")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_header_alone_is_no_sequences(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,time,mark\n")
+    assert len(read(tmp_path / "a.csv")) == 0
+
+
+def test_lists_that_are_not_of_events_survive_in_parquet_only(tmp_path: Path) -> None:
+    batch = EventSequences.from_lists(
+        [([0.0, 1.0], [0, 1]), ([2.0], [0])],
+        metadata={"tags": [["x"], ["y", "z"]], "amount": pa.array([[1, 2], [3]], pa.list_(pa.int16()))},
+    )
+    write(batch, tmp_path / "a.parquet", "long-parquet")
+    back = read(tmp_path / "a.parquet")
+    assert back == batch
+    assert back.column("amount").type == pa.list_(pa.int16())
+    with pytest.warns(LossWarning, match=r"nested columns \(tags\)"):
+        write(batch, tmp_path / "a.csv")
+    assert read(tmp_path / "a.csv").column("amount").to_pylist() == [[1, 2], [3]]

@@ -1,0 +1,61 @@
+"""Formats are told by content; a misleading file name changes nothing."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from neuroseqret.errors import UserError
+from neuroseqret.readers import FORMATS, LossWarning, read, sniff, write
+from neuroseqret.sequences import EventSequences
+
+BATCH = EventSequences.from_lists([([0.0, 0.5], [0, 1]), ([2.0], [1])], ids=["a", "b"], groups=["x", "y"])
+
+
+@pytest.mark.parametrize("misleading", ["data.csv", "data.json", "data.parquet", "data.pkl", "data"])
+@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"paired-text"}))
+def test_the_name_of_the_file_does_not_matter(tmp_path: Path, name: str, misleading: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LossWarning)
+        write(BATCH, tmp_path / misleading, name)
+    assert sniff(tmp_path / misleading) == name
+    assert read(tmp_path / misleading, allow_pickle=True).times.tolist() == [0.0, 0.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"id": ["a"], "times": [[1.0]], "marks": [[0]]}, "canonical"),
+        ({"id": ["a"], "timestamps": [[1.0]], "labels": [[0]]}, "hotpp"),
+        ({"id": ["a"], "event_time": [[1.0]], "kind": [[0]]}, "lifestream"),
+        ({"id": ["a"], "x": [[1.0]], "kind": [[0]]}, "lifestream"),
+        ({"id": ["a"], "time": [1.0], "mark": [0]}, "long-parquet"),
+        ({"id": ["a"], "time": [1.0], "mark": [0], "tags": [["x"]]}, "long-parquet"),
+        ({"user": ["a"], "moment": [1.0], "what": [0]}, "long-parquet"),
+    ],
+)
+def test_parquet_is_told_by_its_columns(tmp_path: Path, columns: dict, expected: str) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "x")
+    assert sniff(tmp_path / "x") == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty"),
+        (b"hello\nworld\n", "not a format that is known; see docs/formats.md"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "binary content"),
+        (b"1 2 3\n4 5 6\n", "numbers without a header"),
+        (b'{"hello": 1}\n', "JSON without 'time_since_start'"),
+    ],
+)
+def test_what_is_not_known_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "x.parquet").write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        sniff(tmp_path / "x.parquet")
+    assert message in str(caught.value)
+    assert str(tmp_path / "x.parquet") in str(caught.value)
