@@ -127,7 +127,7 @@ def _parse_lines(lines: bytes, row: int) -> pa.Table:
         dated = [field for field in table.schema if _as_text(field.type) != field.type]
         if dated:
             types = {field.name: field.type for field in _TYPES} | {f.name: _as_text(f.type) for f in dated}
-            table = _parse_fast(lines, pa.schema(types))
+            table = _parse_fast(lines, pa.schema(types)).select(table.column_names)
         return table
     except pa.ArrowException:
         # What the fast parser refuses goes through the exact one: it either reads it or says what is wrong where.
