@@ -4,8 +4,7 @@
 
     folder = nsr.read_folder("data/health")
     model = nsr.SelfAttention().fit(folder.queries, folder.corpus, folder.relevance)
-    index = nsr.Index.create("health.index", model)
-    index.add(folder.corpus)
+    index = nsr.Index.create(model, "health.index", folder.corpus)
     hits = index.search(folder.queries[0], k=10)
 
 The names below are imported when they are first used, so that `import neuroseqret` costs nothing.

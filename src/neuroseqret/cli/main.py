@@ -17,6 +17,8 @@ from neuroseqret.cli.console import remarks
 from neuroseqret.cli.embed import embed
 from neuroseqret.cli.evaluate import evaluate
 from neuroseqret.cli.fit import fit
+from neuroseqret.cli.index import index_app
+from neuroseqret.cli.search import search
 from neuroseqret.errors import UserError
 
 # Typer carries its own copy of click from 0.26 on and uses the installed one before: this is the base class of
@@ -33,6 +35,8 @@ app = typer.Typer(
 
 app.command()(fit)
 app.command()(embed)
+app.add_typer(index_app, name="index")
+app.command()(search)
 app.command()(evaluate)
 app.add_typer(data.app, name="data")
 
