@@ -239,6 +239,17 @@ def test_pickle_and_deepcopy_keep_a_batch(batch):
     """Worker processes and caches of the user's send batches by pickle."""
     assert pickle.loads(pickle.dumps(batch)) == batch
     assert copy.deepcopy(batch) == batch
+    for row in batch:
+        assert EventSequences.of(pickle.loads(pickle.dumps(row))) == EventSequences.of(row)
+
+
+def test_a_pickled_part_is_small():
+    events = np.arange(10_000.0)
+    batch = EventSequences.from_arrays(events, np.zeros(10_000), np.arange(0, 10_001, 10))
+    assert batch.times[0] == 0  # cached by now
+    assert len(pickle.dumps(batch)) < 1.2 * batch.nbytes
+    assert len(pickle.dumps(batch[3:5])) < 8_000
+    assert len(pickle.dumps(batch[3])) < 8_000
 
 
 def test_plain_frames_of_users_are_understood():

@@ -41,6 +41,11 @@ class EventSequence:
                 remedy="give one mark per time",
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickled row takes its own row along, not the whole table that it came from.
+        origin = None if self.origin is None else (self.origin[0].take([self.origin[1]]), 0)
+        return {**self.__dict__, "origin": origin}
+
     def __len__(self) -> int:
         return len(self.times)
 

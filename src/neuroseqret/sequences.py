@@ -258,6 +258,12 @@ class EventSequences(Sequence[EventSequence]):
         """A hash of the content (ids, events, windows, groups, meaning of marks and time), for caches."""
         return arrow.fingerprint(self._table, self.mark_names, self.time_unit)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrow pickles whole buffers: a small view is copied first. What is cached stays at home.
+        view = self._table.get_total_buffer_size() > 2 * self.nbytes
+        table = self._table.take(np.arange(len(self))) if view else self._table
+        return EventSequences, (table, self.mark_names, self.time_unit)
+
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
