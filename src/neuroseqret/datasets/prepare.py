@@ -25,8 +25,10 @@ from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers.folder import DataFolder, write_folder
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.splits import choose_queries, split_queries
+from neuroseqret.subsequences import disjoint, overlapping
 
 MIN_CORPUS = 3
+RELEVANCE = ("groups", "subsequences", "overlapping")
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def prepare(
     return prepare_sequences(
         sequences,
         out,
-        relevance=relevance if sequences.groups is not None else "subsequences",
+        relevance="subsequences" if relevance == "groups" and sequences.groups is None else relevance,
         query_share=recipe.query_share if query_share is None else query_share,
         last_third=recipe.last_third,
         seed=seed,
@@ -114,25 +116,32 @@ def prepare_sequences(
     relevance: str = "groups",
     query_share: float = 0.15,
     last_third: bool = False,
+    window_events: int | None = None,
     seed: int = 0,
     meta: Mapping[str, Any] | None = None,
 ) -> DataFolder:
-    """Make a data folder of sequences: `relevance` from their `groups`, or from `subsequences` when there are none."""
-    about = {"name": Path(out).name, **(meta or {}), "relevance": relevance, "seed": seed}
-    if relevance == "subsequences":
-        from neuroseqret.subsequences import make_relevance
+    """Make a data folder of sequences that were read from anywhere.
 
-        corpus, queries = make_relevance(sequences, seed=seed)
-        queries = split_queries(queries, seed)
-    elif relevance == "groups":
+    `relevance` is `groups`, their own; or without labels `subsequences`, windows of one sequence that do not overlap
+    (of `window_events` events, by default so many that half of the sequences give five); or `overlapping`, the
+    paper's heuristic, whose queries share events with their answers.
+    """
+    about = {"name": Path(out).name, **(meta or {}), "relevance": relevance, "seed": seed}
+    if relevance == "groups":
         if sequences.groups is None:
             raise DataError(
                 "the sequences have no groups", remedy="add a group column or take --relevance subsequences"
             )
         corpus, queries = divide(sequences, query_share, last_third, seed)
         about["query_share"] = round(query_share, 4)
+    elif relevance == "subsequences":
+        size = window_events or _window_events(sequences)
+        corpus, queries = disjoint(sequences, events=size, seed=seed)
+        about["window_events"] = size
+    elif relevance == "overlapping":
+        corpus, queries = overlapping(sequences, seed=seed)
     else:
-        raise UserError(f"relevance comes from groups or from subsequences, not from {relevance!r}")
+        raise UserError(f"relevance comes from {', '.join(RELEVANCE)}, not from {relevance!r}")
     corpus, queries = _anonymous(corpus, queries, str(about["name"]), seed)
     about["counts"] = counts(corpus, queries)
     return write_folder(out, corpus, queries, meta=about)
@@ -157,6 +166,11 @@ def divide(
             remedy="add raw files: queries must come from other recordings than the corpus",
         )
     return sequences[is_corpus], split_queries(sequences[is_query], seed)
+
+
+def _window_events(sequences: EventSequences) -> int:
+    """A window's size such that half of the sequences give five: queries, a gap, and three for the corpus."""
+    return int(np.clip(np.median(sequences.lengths) // 5, 5, 100)) if len(sequences) else 5
 
 
 def tail_of_groups(sequences: EventSequences) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

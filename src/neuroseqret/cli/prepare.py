@@ -1,0 +1,119 @@
+"""`neuroseqret data prepare`: a data folder from the raw files of a known set, or from any file of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from neuroseqret.cli.console import out as console
+from neuroseqret.cli.console import progress
+from neuroseqret.errors import UserError
+
+if TYPE_CHECKING:
+    from neuroseqret.readers.folder import DataFolder
+
+SETS = "audio, sports, celebrity, electricity, health, twitter or amazon"
+
+
+def prepare(
+    name: str | None = typer.Argument(None, metavar="NAME", help=f"A set of the paper: {SETS}."),
+    raw: Path | None = typer.Argument(None, metavar="RAW_DIR", help="Folder with its raw files; see docs/datasets.md."),
+    out: Path = typer.Option(..., "--out", help="Data folder to write."),
+    file: Path | None = typer.Option(None, "--from", help="Instead of NAME and RAW_DIR: any file of sequences."),
+    relevance: str | None = typer.Option(
+        None,
+        "--relevance",
+        help="What is relevant: the same 'groups' (default); without labels windows of one sequence, apart "
+        "('subsequences') or 'overlapping' as in the paper.",
+    ),
+    variant: str | None = typer.Option(None, "--variant", help="Another reading of the raw files, e.g. beats, signal."),
+    events: int | None = typer.Option(None, "--events", min=1, help="Events in a window."),
+    min_events: int | None = typer.Option(None, "--min-events", min=1, help="Least events of a sequence."),
+    marks: int | None = typer.Option(None, "--marks", min=2, help="Number of marks that values are cut into."),
+    most: int | None = typer.Option(None, "--most", min=1, help="Most windows of a group or product."),
+    query_share: float | None = typer.Option(None, "--query-share", help="Part of the sequences that become queries."),
+    seed: int = typer.Option(0, "--seed", help="Chooses the queries and the splits."),
+    format: str | None = typer.Option(None, "--format", help="Format of the file of --from; sniffed by default."),
+    column: list[str] = typer.Option([], "--column", help="Column map of a long table, as id=USER; several times."),
+    time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, for --from."),
+    allow_pickle: bool = typer.Option(False, "--allow-pickle", help="Read pickled files, containers and numbers only."),
+) -> None:
+    """Make a data folder: corpus, queries with their split, and what is relevant to what."""
+    from neuroseqret.datasets import prepare as recipes
+
+    if (file is None) == (name is None):
+        raise UserError(f"say what to prepare: NAME and RAW_DIR ({SETS}), or --from FILE")
+    if file is not None:
+        for option, value in (("variant", variant), ("min-events", min_events), ("marks", marks), ("most", most)):
+            if value is not None:
+                raise UserError(f"--{option} is for the named sets, not for --from")
+        made = _from_file(file, out, relevance, events, query_share, seed, format, column, time_unit, allow_pickle)
+    else:
+        if raw is None:
+            raise UserError(f"give the folder with the raw files of {name}; docs/datasets.md tells what to download")
+        given: dict[str, Any] = {"variant": variant, "events": events, "min_events": min_events, "marks": marks}
+        given |= {"most": most, "allow_pickle": True if allow_pickle else None}
+        options = {key: value for key, value in given.items() if value is not None}
+        made = recipes.prepare(
+            str(name),
+            raw,
+            out,
+            relevance=relevance or "groups",
+            query_share=query_share,
+            seed=seed,
+            progress=_recordings,
+            **options,
+        )
+    _tell(made)
+
+
+def _recordings(items: Iterable[Any], total: int) -> Iterator[Any]:
+    return progress(items, "recordings", total)
+
+
+def _from_file(
+    file: Path,
+    out: Path,
+    relevance: str | None,
+    events: int | None,
+    query_share: float | None,
+    seed: int,
+    format: str | None,
+    column: list[str],
+    time_unit: str | None,
+    allow_pickle: bool,
+) -> DataFolder:
+    from neuroseqret.cli.data import _map as column_map
+    from neuroseqret.datasets.prepare import prepare_sequences
+    from neuroseqret.readers import read
+
+    sequences = read(file, format=format, columns=column_map(column), time_unit=time_unit, allow_pickle=allow_pickle)
+    if relevance is None:
+        relevance = "groups" if sequences.groups is not None else "subsequences"
+    if events is not None and relevance != "subsequences":
+        raise UserError("--events with --from is the size of the windows of --relevance subsequences")
+    return prepare_sequences(
+        sequences,
+        out,
+        relevance=relevance,
+        query_share=0.15 if query_share is None else query_share,
+        window_events=events,
+        seed=seed,
+        meta={"title": f"from {file.name}"},
+    )
+
+
+def _tell(made: DataFolder) -> None:
+    counts = made.meta["counts"]
+    splits = ", ".join(f"{number} {split}" for split, number in counts["queries_by_split"].items())
+    console.print(
+        f"{made.path}: {counts['corpus']:,} corpus sequences, {counts['queries']:,} queries ({splits})", markup=False
+    )
+    console.print(
+        f"{counts['events']:,} events, {counts['marks']} marks, {counts['groups']:,} groups, "
+        f"lengths {counts['length_min']} to {counts['length_max']}; what was done is in {made.path / 'meta.json'}",
+        markup=False,
+    )

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from neuroseqret.datasets import prepare as recipes
+from neuroseqret.datasets.prepare import RECIPES, divide, options_of, prepare, prepare_sequences, tail_of_groups
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.readers import read_folder, write
+from neuroseqret.sequences import EventSequences
+
+
+def labelled(groups=4, sources=5, each=3, length=12, seed=0):
+    rng = np.random.default_rng(seed)
+    n = groups * sources * each
+    rows = np.arange(n)
+    return EventSequences.from_lists(
+        [(np.cumsum(rng.exponential(size=length)), rng.integers(0, 3, length)) for _ in range(n)],
+        groups=[f"g{r // (sources * each)}" for r in rows],
+        metadata={"source": [f"s{r // each}" for r in rows], "position": (rows % each).tolist()},
+        mark_names=["a", "b", "c"],
+        time_unit="seconds",
+    )
+
+
+def test_queries_and_corpus_share_no_source_and_ids_tell_nothing(tmp_path):
+    made = prepare_sequences(labelled(), tmp_path / "d", query_share=0.2)
+    again = read_folder(tmp_path / "d")
+    assert again.corpus == made.corpus
+    assert (len(made.corpus), len(made.queries)) == (48, 12)
+    assert not set(made.corpus.column("source").to_pylist()) & set(made.queries.column("source").to_pylist())
+    assert set(made.queries.column("split").to_pylist()) <= {"train", "validation", "test"}
+    numbers = [int(i.split("-")[1]) for i in made.corpus.ids.to_pylist() + made.queries.ids.to_pylist()]
+    assert sorted(numbers) == list(range(60))
+    assert numbers != sorted(numbers)
+    assert made.meta["counts"]["corpus"] == 48
+    assert made.meta["mark_names"] == ["a", "b", "c"]
+
+
+def test_equal_sequences_count_once_and_small_groups_are_dropped():
+    some = labelled(groups=2)
+    doubled = EventSequences.concat([some, some.with_column("id", [f"x{i}" for i in range(len(some))])])
+    corpus, queries = divide(doubled, 0.2)
+    assert len(corpus) + len(queries) == len(some)
+    lonely = labelled(groups=3)[np.r_[0:30, 30:32]]  # two sequences of the third group
+    corpus, queries = divide(lonely, 0.2)
+    assert set(corpus.groups.to_pylist()) == {"g0", "g1"}
+
+
+def test_tail_of_groups():
+    one = labelled(groups=1, sources=1, each=9)
+    is_query, is_corpus = tail_of_groups(one)
+    assert np.flatnonzero(is_query).tolist() == [6, 7, 8]
+    assert np.flatnonzero(is_corpus).tolist() == [0, 1, 2, 3, 4]  # window 5 is left out
+    two = labelled(groups=1, sources=2, each=6)
+    is_query, is_corpus = tail_of_groups(two)
+    assert np.flatnonzero(is_query).tolist() == [10, 11]
+    assert np.flatnonzero(is_corpus).tolist() == list(range(6))
+
+
+def test_unlabelled_sequences(tmp_path):
+    some = labelled(length=60).without_columns("group", "source", "position")
+    with pytest.raises(DataError, match="take --relevance subsequences"):
+        prepare_sequences(some, tmp_path / "d")
+    made = prepare_sequences(some, tmp_path / "d", relevance="subsequences")
+    assert made.meta["window_events"] == 12
+    assert made.relevance.counts.min() >= 3
+    paper = prepare_sequences(some, tmp_path / "p", relevance="overlapping")
+    assert len(paper.queries) == len(some)
+    with pytest.raises(UserError, match="not from 'nothing'"):
+        prepare_sequences(some, tmp_path / "x", relevance="nothing")
+    assert not (tmp_path / "x").exists()
+
+
+def test_every_set_documents_itself_and_its_options():
+    for name in RECIPES:
+        text = recipes.module(name).__doc__
+        assert "Download" in text
+        assert set(options_of(name)) >= {"events"} or name == "audio"
+    with pytest.raises(UserError, match="no data set is called 'healt'; there are audio"):
+        options_of("healt")
+    with pytest.raises(UserError, match="twitter has no option --marks; it has --events, --min-events, --allow-pickle"):
+        prepare("twitter", "raw", "out", marks=3)
+
+
+def run(*words):
+    import typer
+
+    from neuroseqret.cli.prepare import prepare as command
+
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, [str(w) for w in words])
+
+
+def test_command(tmp_path, shared_raw):
+    done = run("twitter", shared_raw / "twitter15", "--out", tmp_path / "t", "--events", 50, "--query-share", 0.3)
+    assert done.exit_code == 0, done.exception
+    assert "24 corpus sequences" in done.output or "corpus sequences" in done.output
+    made = read_folder(tmp_path / "t")
+    assert made.corpus.lengths.max() == 50
+    assert made.meta["query_share"] == 0.3
+    assert isinstance(run("--out", tmp_path / "x").exception, UserError)
+    assert "give the folder" in str(run("health", "--out", tmp_path / "x").exception)
+    assert "for the named sets" in str(run("--from", "f.csv", "--marks", 3, "--out", tmp_path / "x").exception)
+
+
+def test_command_on_any_file(tmp_path):
+    some = labelled(length=60).without_columns("source", "position")
+    write(some, tmp_path / "labelled.parquet")
+    write(some.without_columns("group"), tmp_path / "plain.parquet")
+    assert run("--from", tmp_path / "labelled.parquet", "--out", tmp_path / "a").exit_code == 0
+    assert set(read_folder(tmp_path / "a").corpus.groups.to_pylist()) == {"g0", "g1", "g2", "g3"}
+    done = run(
+        "--from", tmp_path / "plain.parquet", "--relevance", "subsequences", "--events", 10, "--out", tmp_path / "b"
+    )
+    assert done.exit_code == 0, done.exception
+    assert read_folder(tmp_path / "b").corpus.lengths.max() == 10
