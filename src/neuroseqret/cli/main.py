@@ -16,6 +16,7 @@ from neuroseqret.cli import data
 from neuroseqret.cli.console import remarks
 from neuroseqret.cli.embed import embed
 from neuroseqret.cli.evaluate import evaluate
+from neuroseqret.cli.experiment import experiment
 from neuroseqret.cli.fit import fit
 from neuroseqret.cli.index import index_app
 from neuroseqret.cli.search import search
@@ -38,6 +39,7 @@ app.command()(embed)
 app.add_typer(index_app, name="index")
 app.command()(search)
 app.command()(evaluate)
+app.command()(experiment)
 app.add_typer(data.app, name="data")
 
 
