@@ -1,4 +1,4 @@
-"""Where a phase of training stands, and how that survives a cut-off: one safetensors and one JSON file a phase."""
+"""Where a phase of training stands, and how that survives a cut-off: one file a phase."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from os import PathLike
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from neuroseqret.errors import UserError
@@ -65,14 +65,15 @@ class Checkpoint:
 
     def resume(self, phase: str, module: nn.Module, optimizer: torch.optim.Optimizer, log: TrainingLog) -> LoopState:
         """The saved state of a phase, put into module, optimiser and log; a fresh state where there is none."""
-        meta_path, tensors_path = self._paths(phase)
-        if not meta_path.exists():
+        path = self._path(phase)
+        if not path.exists():
             return LoopState()
         try:
-            meta = json.loads(meta_path.read_text())
-            tensors = load_file(tensors_path)
-        except (OSError, ValueError, SafetensorError) as error:
-            raise UserError(f"{self.folder}: damaged checkpoint ({error}); delete the folder to begin anew") from error
+            with safe_open(path, "pt") as file:
+                meta = json.loads(file.metadata()["state"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dict
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            raise UserError(f"{path}: damaged checkpoint ({error}); delete the folder to begin anew") from error
         if meta.pop("key") != self.key:
             raise UserError(
                 f"{self.folder}: checkpoint of another run (data, settings or seed differ); delete it or take another"
@@ -103,17 +104,15 @@ class Checkpoint:
         plain = ("step", "total", "seconds", "best", "waited", "finished", "smooth", "lowest")
         meta = {"key": self.key, "log": log.records, **{k: getattr(state, k) for k in plain}}
         self.folder.mkdir(parents=True, exist_ok=True)
-        meta_path, tensors_path = self._paths(phase)
-        # The tensors first: a state without its JSON is no checkpoint, so a crash between the two loses nothing.
-        meta_path.unlink(missing_ok=True)
-        save_file({k: v.detach().contiguous().clone() for k, v in tensors.items()}, f"{tensors_path}.new")
-        os.replace(f"{tensors_path}.new", tensors_path)
-        Path(f"{meta_path}.new").write_text(json.dumps(meta))
-        os.replace(f"{meta_path}.new", meta_path)
+        path = self._path(phase)
+        # One file, exchanged in one step: a crash at any moment leaves the older state or the newer one.
+        kept = {k: v.detach().contiguous().clone() for k, v in tensors.items()}
+        save_file(kept, f"{path}.new", metadata={"state": json.dumps(meta)})
+        os.replace(f"{path}.new", path)
         self._saved = time.monotonic()
 
-    def _paths(self, phase: str) -> tuple[Path, Path]:
-        return self.folder / f"{phase}.json", self.folder / f"{phase}.safetensors"
+    def _path(self, phase: str) -> Path:
+        return self.folder / f"{phase}.safetensors"
 
 
 def _part(tensors: Weights, name: str) -> Weights:
