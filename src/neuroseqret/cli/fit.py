@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,9 +37,11 @@ def fit(
     folder = _read(data)
     method = methods.make(model, preset)
     begun = time.monotonic()
-    options: dict[str, Any] = {"checkpoint": out.with_name(out.name + ".checkpoint")} if model in methods.MODELS else {}
+    checkpoint = out.with_name(out.name + ".checkpoint")
+    options: dict[str, Any] = {"checkpoint": checkpoint} if model in methods.MODELS else {}
     method.fit(folder.queries, folder.corpus, folder.relevance, seed=seed, max_seconds=max_seconds, **options)
     method.save(out)
+    shutil.rmtree(checkpoint, ignore_errors=True)
     remarks.print(f"{model} ({preset}) trained in {time.monotonic() - begun:.0f} s, written to {out}", markup=False)
 
 
