@@ -30,7 +30,7 @@ from neuroseqret.training.losses import in_batch_softmax, pairwise_hinge
 from neuroseqret.training.ranking import mean_average_precision
 from neuroseqret.training.sampling import PairBatch, PairSampler
 
-MAX_EVENTS = 16384  # positions of one padded batch in inference
+MAX_EVENTS = 4096  # positions of one padded batch in inference: its states stay in a core's cache
 _JUDGED_CORPUS = 4096  # validation inside training ranks at most so many corpus sequences
 
 
@@ -137,13 +137,13 @@ class Fitting:
 
     def likelihood_loss(self, pairs: PairBatch, step: int) -> Tensor:
         inputs, _ = self._inputs(pairs, step)
-        raw = self.network.raw(inputs)
+        raw = self.network.raw(inputs, likelihood=True)
         self.network.follow(raw)
         return likelihood_per_event(raw, inputs)
 
     def joint_loss(self, pairs: PairBatch, step: int) -> Tensor:
         inputs, batch = self._inputs(pairs, step)
-        raw = self.network.raw(inputs)
+        raw = self.network.raw(inputs, likelihood=True)
         self.network.follow(raw)
         markov = None
         if self.markov is not None:

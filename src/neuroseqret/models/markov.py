@@ -74,7 +74,7 @@ class MarkovRenewal:
             "quarter": _quantiles(gaps[timed], QUARTERS),
         }
         model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
-        for name, (_, codes) in model._mark_codes(corpus).items():
+        for name, (_, codes) in model._mark_codes(corpus, _rows(corpus), gaps).items():
             kinds, number = np.unique(codes, return_counts=True)
             arrays[name] = np.sort(kinds[np.argsort(-number, kind="stable")[: MOST[name]]])
         model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
@@ -116,11 +116,12 @@ class MarkovRenewal:
         mean = np.bincount(rows[timed], gaps[timed], minlength=len(sequences)) / number
         return gaps, gaps - mean[rows], mean
 
-    def _mark_codes(self, sequences: EventSequences) -> dict[str, tuple[IntArray, IntArray]]:
+    def _mark_codes(
+        self, sequences: EventSequences, rows: IntArray, gaps: FloatArray
+    ) -> dict[str, tuple[IntArray, IntArray]]:
         """Pairs, triples and pairs with the second one's gap class: last event of each, and a number for the kind."""
-        rows, known, size = _rows(sequences), sequences.marks < self.marks, self.marks
+        known, size = sequences.marks < self.marks, self.marks
         marks = sequences.marks.astype(np.int64)
-        gaps, _, _ = self._gaps(sequences)
         classes = np.searchsorted(self._arrays["quarter"], np.nan_to_num(gaps))
         pair = _runs_of(2, rows, known)
         triple = _runs_of(3, rows, known)
@@ -190,7 +191,7 @@ class MarkovRenewal:
         gapped = np.bincount(rows[timed], minlength=len(sequences))
         marked, has_gap, both = np.flatnonzero(known), np.flatnonzero(timed), np.flatnonzero(known & timed)
         yield _Table(MARKS, marked, marks[marked], self.marks, events)
-        for name, (last, codes) in self._mark_codes(sequences).items():
+        for name, (last, codes) in self._mark_codes(sequences, rows, gaps).items():
             place, kept = _places(self._arrays[name], codes)
             part = BOTH if name == "timed_pairs" else MARKS
             yield _Table(part, last[kept], place[kept], len(self._arrays[name]), steps)

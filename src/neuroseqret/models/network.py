@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from neuroseqret.models import fisher
 from neuroseqret.models.encoder import EventEncoder
@@ -40,7 +39,7 @@ class Raw:
 
     score: Tensor  # (B, F) gradient of log p by the heads' parameters
     pooled: Tensor  # (B, 3 D) mean, sd and maximum of the states
-    log_likelihood: Tensor  # (B,)
+    log_likelihood: Tensor  # (B,), 0 where it was not asked for
 
 
 class RelevanceNetwork(nn.Module):
@@ -65,14 +64,13 @@ class RelevanceNetwork(nn.Module):
 
     # ---------------------------------------------------------------- point process
 
-    def raw(self, inputs: Inputs) -> Raw:
-        """Gradient, pooled states and likelihood; sequences longer than a block are taken in blocks and summed."""
+    def raw(self, inputs: Inputs, likelihood: bool = False) -> Raw:
+        """Gradient and pooled states (and likelihood); a sequence longer than a block is the sum of its blocks."""
         length = self.settings.encoder.max_length
         if inputs.mask.shape[1] <= length:
-            sums = self._sums(inputs)
-            return _finish(*sums)
+            return _finish(*self._sums(inputs, likelihood))
         blocks, owner = split_blocks(inputs, length)
-        parts = [self._sums(take(blocks, chunk)) for chunk in torch.arange(len(owner)).split(64)]
+        parts = [self._sums(take(blocks, chunk), likelihood) for chunk in torch.arange(len(owner)).split(64)]
         score, log_p, first, second, number, top = (torch.cat(x) for x in zip(*parts, strict=True))
         added = [x.new_zeros(len(inputs), *x.shape[1:]).index_add(0, owner, x)
                  for x in (score, log_p, first, second, number)]  # fmt: skip
@@ -80,11 +78,13 @@ class RelevanceNetwork(nn.Module):
         highest = highest.scatter_reduce(0, owner[:, None].expand_as(top), top, "amax")
         return _finish(added[0], added[1], added[2], added[3], added[4], highest)
 
-    def _sums(self, inputs: Inputs) -> tuple[Tensor, ...]:
+    def _sums(self, inputs: Inputs, likelihood: bool) -> tuple[Tensor, ...]:
         """Additive statistics of every row: score, log p, sums of states and of their squares, number; and maxima."""
         states = self.process.encoder(inputs)
         score = fisher.score(self.process.heads, inputs, states, self.process.survival)
-        log_p = self.process.heads.log_likelihood(inputs, states, self.process.survival)
+        log_p = states.new_zeros(len(states))
+        if likelihood:
+            log_p = self.process.heads.log_likelihood(inputs, states, self.process.survival)
         mask = inputs.mask[:, :, None]
         after = states[:, 1:]
         kept = after * mask
@@ -146,26 +146,29 @@ def take(inputs: Inputs, rows: Tensor) -> Inputs:
 
 
 def split_blocks(inputs: Inputs, length: int) -> tuple[Inputs, Tensor]:
-    """Rows cut into blocks of `length` events, empty ones left out, and the row that each block came from."""
-    size, longest = inputs.mask.shape
-    number = -(-longest // length)
+    """Rows cut into blocks of at most `length` events, and the row that each block came from.
 
-    def cut(x: Tensor) -> Tensor:
-        padding = (0, 0) * (x.dim() - 2) + (0, number * length - longest)
-        return functional.pad(x, padding).reshape(size * number, length, *x.shape[2:])
-
-    mask = cut(inputs.mask)
-    kept = mask.any(1).nonzero()[:, 0]
-    owner = kept // number
-    last = kept % number == (inputs.lengths[owner] - 1) // length  # only the last block meets the window's end
+    A row of n events gives ceil(n / length) blocks of like size, whatever the other rows are.
+    """
+    events = inputs.lengths
+    number = (events + length - 1).div(length, rounding_mode="floor").clamp(min=1)  # blocks of each row
+    size = (events + number - 1).div(number, rounding_mode="floor")
+    owner = torch.arange(len(inputs)).repeat_interleave(number)
+    rank = torch.arange(len(owner)) - (number.cumsum(0) - number)[owner]
+    first = rank * size[owner]
+    kept = (events[owner] - first).clamp(min=0).minimum(size[owner])
+    column = torch.arange(int(size.max()))
+    inside = column < kept[:, None]
+    index = (first[:, None] + column).clamp(max=inputs.mask.shape[1] - 1)
+    row = owner[:, None]
     blocks = Inputs(
-        cut(inputs.values)[kept],
-        cut(inputs.marks)[kept],
-        mask[kept],
-        cut(inputs.timed)[kept],
-        cut(inputs.gaps)[kept],
+        inputs.values[row, index] * inside[:, :, None],
+        inputs.marks[row, index] * inside,
+        inside,
+        inputs.timed[row, index] & inside,
+        inputs.gaps[row, index] * inside,
         inputs.tail[owner],
-        inputs.open_end[owner] & last,
+        inputs.open_end[owner] & (rank == number[owner] - 1),  # only the last block meets the window's end
     )
     return blocks, owner
 
