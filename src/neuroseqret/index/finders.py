@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from neuroseqret.hashing import BucketTables, Cells, HashFunction, nearest_codes, nearest_of, pack_bits
 from neuroseqret.hashing.tables import Workspace
-from neuroseqret.index.scoring import best_in_runs, best_rows
+from neuroseqret.index.scoring import best_in_cells, best_in_runs, best_rows
 
 Rows = npt.NDArray[np.int32]
 Vector = npt.NDArray[np.float32]
@@ -49,8 +49,10 @@ class Exhaustive:
         self.embeddings = embeddings
 
     def best(self, vector: Vector, number: int, wanted: int = 0, allowed: Mask = ALL) -> Found:
-        everything = np.array([0]), np.array([len(self.embeddings)])
-        return _runs(self.embeddings, vector, *everything, allowed, number)
+        rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
+        begins, stops = np.array([0]), np.array([len(self.embeddings)])
+        kept, compared = best_in_runs(self.embeddings, vector, begins, stops, allowed, scores, rows)
+        return rows[:kept], scores[:kept], compared
 
 
 class CellFinder:
@@ -62,9 +64,10 @@ class CellFinder:
         self.embeddings, self.cells = embeddings, cells
 
     def best(self, vector: Vector, number: int, wanted: int, allowed: Mask = ALL) -> Found:
-        begins, stops = self.cells.candidates(vector, wanted)
-        rows, scores, compared = _runs(self.embeddings, vector, begins, stops, allowed, number)
-        return rows, scores, compared + len(self.cells.centres)
+        rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
+        centres, offsets = self.cells.centres, self.cells.offsets
+        kept, compared = best_in_cells(self.embeddings, vector, centres, offsets, wanted, allowed, scores, rows)
+        return rows[:kept], scores[:kept], compared + len(centres)
 
 
 class CodeFinder:
@@ -101,16 +104,3 @@ class CodeFinder:
         kept = best_rows(self.embeddings, vector, candidates, allowed, scores, rows)
         compared = len(candidates) if not len(allowed) else int(allowed[candidates].sum())
         return rows[:kept], scores[:kept], compared
-
-
-def _runs(
-    embeddings: npt.NDArray[np.float32],
-    vector: Vector,
-    begins: npt.NDArray[np.int64],
-    stops: npt.NDArray[np.int64],
-    allowed: Mask,
-    number: int,
-) -> Found:
-    rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
-    kept, compared = best_in_runs(embeddings, vector, begins, stops, allowed, scores, rows)
-    return rows[:kept], scores[:kept], compared

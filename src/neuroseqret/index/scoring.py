@@ -65,7 +65,50 @@ def best_in_runs(matrix, query, begins, stops, allowed, scores, rows):  # type: 
 
 
 @numba.njit(cache=True, nogil=True)
-def row_scores(matrix, query, rows, scores):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Dot product of every given row."""
-    for i in range(len(rows)):
-        scores[i] = _dot(matrix, rows[i], query)
+def _sift(order, scores, at, size):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Restore the heap of cells (best score on top, of equal scores the lower cell) from position `at` down."""
+    cell = order[at]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size:
+            left, right = order[child], order[child + 1]
+            if scores[right] > scores[left] or (scores[right] == scores[left] and right < left):
+                child += 1
+        other = order[child]
+        if scores[cell] > scores[other] or (scores[cell] == scores[other] and cell < other):
+            break
+        order[at] = other
+        at = child
+    order[at] = cell
+
+
+@numba.njit(cache=True, nogil=True)
+def best_in_cells(  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    matrix, query, centres, offsets, wanted, allowed, scores, rows
+):
+    """The same over the cells of the nearest centres, one after another until `wanted` rows were visited.
+
+    A heap gives the cells in order of nearness, of which few are needed: sorting all centres would cost more than
+    scoring the rows. Gives how many rows were kept and how many were scored.
+    """
+    cells = len(centres)
+    nearness, order = np.empty(cells, np.float32), np.arange(cells)
+    for cell in range(cells):
+        nearness[cell] = _dot(centres, cell, query)
+    for at in range(cells // 2 - 1, -1, -1):
+        _sift(order, nearness, at, cells)
+    kept, compared, visited, masked = 0, 0, 0, len(allowed) > 0
+    while cells > 0 and visited < wanted:
+        cell = order[0]
+        cells -= 1
+        order[0] = order[cells]
+        _sift(order, nearness, 0, cells)
+        visited += offsets[cell + 1] - offsets[cell]
+        for row in range(offsets[cell], offsets[cell + 1]):
+            if masked and not allowed[row]:
+                continue
+            compared += 1
+            kept = _keep(scores, rows, kept, len(rows), _dot(matrix, row, query), row)
+    return kept, compared
