@@ -21,8 +21,6 @@ def test_parts_are_runs_of_their_parent():
                  and np.array_equal(whole.marks[b : b + len(piece)], piece.marks)]  # fmt: skip
         assert begin
     assert set(queries.column("split").to_pylist()) == {"train", "validation"}
-    queries.validate()
-    parts.validate()
 
 
 def test_too_little_data_is_an_error():

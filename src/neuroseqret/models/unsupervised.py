@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from neuroseqret.errors import UserError
-from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.sequences import EventSequences
+from neuroseqret.windows import take_runs
 
 PARTS = 6  # sub-sequences of a sequence; one of them is the query
 SHORTEST, LONGEST = 0.3, 0.8  # their lengths as shares of the parent's
@@ -27,25 +28,10 @@ def sub_sequence_task(corpus: EventSequences, seed: int = 0, fewest: int = 4) ->
     share = rng.uniform(SHORTEST, LONGEST, len(parent))
     kept = np.clip((lengths * share).astype(np.int64), 2, lengths)
     begin = (rng.random(len(parent)) * (lengths - kept + 1)).astype(np.int64)
+    pieces = take_runs(corpus, parent, begin, begin + kept)
+    pieces = pieces.with_column("group", pieces.column("parent"))
     asking = np.arange(len(parent)) % PARTS == 0
     judged = rng.random(len(usable)) < VALIDATION
     judged[0] = False  # at least one to learn from
-    split = np.where(judged, "validation", "train")
-    queries = _runs(corpus, parent[asking], begin[asking], kept[asking], "query").with_column("split", split.tolist())
-    return queries, _runs(corpus, parent[~asking], begin[~asking], kept[~asking], "part")
-
-
-def _runs(corpus: EventSequences, parent: IntArray, begin: IntArray, kept: IntArray, name: str) -> EventSequences:
-    offsets = np.concatenate([[0], np.cumsum(kept)])
-    events = np.repeat(corpus.offsets[parent] + begin - offsets[:-1], kept) + np.arange(offsets[-1])
-    parents = np.array(corpus.ids.to_pylist(), dtype=object)[parent]
-    return EventSequences.from_arrays(
-        corpus.times[events],
-        corpus.marks[events],
-        offsets,
-        ids=[f"{name}{i}" for i in range(len(parent))],
-        groups=parents.tolist(),
-        mark_names=corpus.mark_names,
-        time_unit=corpus.time_unit,
-        validate=False,
-    )
+    split = np.where(judged, "validation", "train").tolist()
+    return pieces[asking].with_column("split", split), pieces[~asking]
