@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from neuroseqret.cli.console import out, progress, remarks
-from neuroseqret.errors import DataError
 
 if TYPE_CHECKING:
     from neuroseqret.evaluation.protocol import Condition, Protocol
@@ -54,39 +53,23 @@ def evaluate(
     The methods 'random' and 'histogram' are always among them. A method that fails is shown with its reason, and
     the command then ends with exit code 1.
     """
-    from neuroseqret import methods
-    from neuroseqret.evaluation.cache import ResultCache
-    from neuroseqret.evaluation.protocol import make_task
-    from neuroseqret.evaluation.report import Report
-    from neuroseqret.evaluation.runner import run
+    from neuroseqret import evaluating
     from neuroseqret.readers.files import new_file
-    from neuroseqret.readers.folder import read_folder
 
-    folder = read_folder(data)
-    if folder.queries is None or folder.relevance is None:
-        missing = "queries" if folder.queries is None else "groups or qrels"
-        raise DataError(f"has no {missing} to evaluate with", file=data, remedy=f"add {missing}")
-    task = make_task(
-        folder.queries,
-        folder.corpus,
-        folder.relevance,
+    report = evaluating.evaluate(
+        data,
+        method,
         protocol=cast("Protocol", protocol),
-        condition=cast("Condition", corpus),
+        corpus=cast("Condition", corpus),
         split=split,
         seed=seed,
-        max_queries=max_queries,
-    )
-    Report(folder.name, task, [], cast("Test", test))  # a wrong test is found before hours of work, not after
-    results = run(
-        task,
-        method,
-        methods,
         max_seconds=max_seconds,
-        cache=ResultCache() if cache else None,
+        max_queries=max_queries,
+        test=cast("Test", test),
+        cache=cache,
         progress=progress,
         remark=lambda line: remarks.print(line, markup=False),
     )
-    report = Report(folder.name, task, results, cast("Test", test))
     out.print(table(report))
     for line in notes(report):
         out.print(line, markup=False)
@@ -95,7 +78,7 @@ def evaluate(
             path.write_text(json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if run_folder is not None:
         report.save(run_folder)
-    if any(result.error is not None for result in results):
+    if any(result.error is not None for result in report.results):
         raise typer.Exit(1)
 
 
