@@ -110,6 +110,41 @@ def test_progress_sees_every_part(sets):
     assert all(total == length for _, total, length in seen)
 
 
+class Adding(Embedding):
+    """An embedder whose score is not the plain dot product."""
+
+    def score(self, queries, candidates):
+        scores = super().score(queries, candidates)
+        return -scores
+
+
+class SecondStage(Pairwise):
+    """Reranks the whole corpus backwards, and scores lists together."""
+
+    def rerank(self, queries, corpus):
+        return -self.score(queries, corpus)
+
+    def score_listed(self, queries, corpus, listed):
+        assert (listed >= 0).all()
+        return np.stack([self.score(queries[q], corpus[rows]) for q, rows in enumerate(listed)])
+
+
+def test_an_embedder_that_adds_to_the_product_is_asked_for_its_score(sets):
+    task = make_task(*sets())
+    assert np.allclose(answer(Adding(), task).top_scores[:, 0], -answer(Pairwise(), task).top_scores[:, -1], atol=1e-6)
+
+
+def test_second_stages_rerank_the_corpus_and_score_lists(sets):
+    queries, corpus = sets()
+    corpus = corpus[np.r_[0:2, 12:72]]  # group 0 has two sequences, so that lists differ in length
+    full, sampled = make_task(queries, corpus), make_task(queries, corpus, protocol="sampled", negatives=50)
+    assert np.allclose(answer(SecondStage(), full).top_scores, -answer(Pairwise(), full).top_scores[:, ::-1], atol=1e-6)
+    found, expected = answer(SecondStage(), sampled), answer(Pairwise(), sampled)
+    assert len(set(sampled.candidates.tolist())) == 2
+    assert (found.top_rows == expected.top_rows).all()
+    assert (found.top_scores == expected.top_scores).all()
+
+
 class Broken(Pairwise):
     def score(self, queries, candidates):
         scores = super().score(queries, candidates)
