@@ -122,7 +122,7 @@ class MarkovRenewal:
         """Pairs, triples and pairs with the second one's gap class: last event of each, and a number for the kind."""
         known, size = sequences.marks < self.marks, self.marks
         marks = sequences.marks.astype(np.int64)
-        classes = np.searchsorted(self._arrays["quarter"], np.nan_to_num(gaps))
+        classes = self._classes(gaps, ("quarter",))["quarter"]
         pair = _runs_of(2, rows, known)
         triple = _runs_of(3, rows, known)
         timed = pair[np.isfinite(gaps[pair + 1])]
@@ -184,8 +184,7 @@ class MarkovRenewal:
         timed, known = np.isfinite(gaps), sequences.marks < self.marks
         marks = np.where(known, sequences.marks, 0).astype(np.int64)
         both_timed, all_timed = _runs_of(2, rows, timed), _runs_of(3, rows, timed)
-        scales = {"fine": gaps, "coarse": gaps, "quarter": gaps, "own": own, "own_coarse": own}
-        classes = {k: np.searchsorted(self._arrays[k], np.nan_to_num(v)) for k, v in scales.items()}
+        classes = self._classes(gaps, ("fine", "coarse", "quarter")) | self._classes(own, ("own", "own_coarse"))
         sizes = {k: len(self._arrays[k]) + 1 for k in classes}
         events, steps = sequences.lengths, np.maximum(sequences.lengths - 1, 1)
         gapped = np.bincount(rows[timed], minlength=len(sequences))
@@ -206,6 +205,14 @@ class MarkovRenewal:
         triples = (quarter[all_timed] * size + quarter[all_timed + 1]) * size + quarter[all_timed + 2]
         yield _Table(TIMES, all_timed + 2, triples, size**3, steps)
         yield _Table(TIMES, np.arange(len(rows)), self._part_of_window(sequences, rows), PARTS_OF_WINDOW, events)
+
+    def _classes(self, values: FloatArray, names: tuple[str, ...]) -> dict[str, IntArray]:
+        """Class of every value (an absent one counts as 0) by each of the named edges: one search for all of them."""
+        edges = [self._arrays[name] for name in names]
+        every = np.unique(np.concatenate(edges))
+        place = np.searchsorted(every, np.nan_to_num(values, copy=True))
+        below = np.concatenate([[-np.inf], every])  # the edge that a value at this place is above of
+        return {k: np.searchsorted(e, below, side="right")[place] for k, e in zip(names, edges, strict=True)}
 
     def _marked_gaps(self, sequences: EventSequences, gaps: FloatArray) -> IntArray:
         """Events with a known mark and a gap before them."""
