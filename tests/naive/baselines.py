@@ -96,3 +96,68 @@ def integral(function: Callable[[float], float], end: float) -> float:
     from scipy.integrate import quad
 
     return float(quad(function, 0.0, end, limit=400, epsabs=1e-11, epsrel=1e-10)[0])
+
+
+Weights = dict[str, np.ndarray]
+
+
+def softplus(x: float, beta: float = 1.0) -> float:
+    return max(x, 0.0) + math.log1p(math.exp(-abs(beta * x))) / beta
+
+
+def gelu(x: float) -> float:
+    return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
+
+
+def rmtpp_states(weights: Weights, marks: Sequence[int], log_gaps: Sequence[float]) -> list[np.ndarray]:
+    """The recurrence, event by event."""
+    w, u = weights["recurrent.weight_ih_l0"], weights["recurrent.weight_hh_l0"]
+    bias = weights["recurrent.bias_ih_l0"] + weights["recurrent.bias_hh_l0"]
+    state, found = np.zeros(len(u)), []
+    for mark, log_gap in zip(marks, log_gaps, strict=True):
+        state = np.tanh(w @ np.append(weights["mark.weight"][mark], log_gap) + u @ state + bias)
+        found.append(state)
+    return found
+
+
+def rmtpp_rates(weights: Weights, state: np.ndarray, elapsed: float, time: float, highest: float = 20.0) -> list[float]:
+    """lambda_k: one exponential, shared out by a softmax."""
+    level = float(weights["level.weight"][0] @ state + weights["level.bias"][0])
+    total = math.exp(min(min(level, highest) + float(weights["slope"]) * elapsed, highest))
+    logits = weights["mark_logits.weight"] @ state + weights["mark_logits.bias"]
+    shares = np.exp(logits - logits.max())
+    return [float(total * s / shares.sum()) for s in shares]
+
+
+def thp_rates(weights: Weights, state: np.ndarray, elapsed: float, time: float) -> list[float]:
+    beta = np.exp(weights["log_softplus.log_beta"])
+    base = weights["base.weight"] @ state + weights["base.bias"]
+    return [
+        softplus(float(a * elapsed / (time + 1) + b), k) for a, b, k in zip(weights["drift"], base, beta, strict=True)
+    ]
+
+
+def sahp_rates(weights: Weights, state: np.ndarray, elapsed: float, time: float) -> list[float]:
+    beta = np.exp(weights["log_softplus.log_beta"])
+    rates = []
+    for k in range(len(beta)):
+        level = gelu(float(weights["level.weight"][k] @ state))
+        start = gelu(float(weights["start.weight"][k] @ state))
+        decay = softplus(float(weights["decay.weight"][k] @ state))
+        rates.append(softplus(level + (start - level) * math.exp(-decay * elapsed), float(beta[k])))
+    return rates
+
+
+def log_likelihood(
+    rates: Callable[[np.ndarray, float, float], list[float]],
+    states: Sequence[np.ndarray],
+    times: Sequence[float],
+    marks: Sequence[int],
+) -> float:
+    """Event by event, with the integral of the total rate by quadrature."""
+    total = 0.0
+    for i in range(1, len(times)):
+        before, since, elapsed = states[i - 1], times[i - 1], times[i] - times[i - 1]
+        total += math.log(rates(before, elapsed, since)[marks[i]])
+        total -= integral(lambda tau, h=before, t=since: sum(rates(h, tau, t)), elapsed)
+    return total

@@ -1,0 +1,203 @@
+"""Retrieval with a neural point process: fit it to all sequences by maximum likelihood, rank by cosine of states.
+
+This is how the paper uses RMTPP, SAHP and THP. Relevance is not looked at; `rank` adds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from typing_extensions import Self
+
+from neuroseqret.baselines.contrastive import rows_of_split
+from neuroseqret.baselines.intensity import Events, PointProcess
+from neuroseqret.baselines.series import inter_event_times
+from neuroseqret.batching import Batch, batches, pad
+from neuroseqret.errors import UserError
+from neuroseqret.models.augment import crop
+from neuroseqret.models.base import Embedder, Role, Scores
+from neuroseqret.models.features import TimeScale
+from neuroseqret.models.fitting import join
+from neuroseqret.models.folder import read_model, write_model
+from neuroseqret.relevance import Relevance
+from neuroseqret.sequence import EventSequence
+from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.splits import ensure_split
+from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.loop import LoopSettings, train
+
+BATCH = 64
+LONGEST = 512  # events of a training sequence; of a longer one a random run is taken
+_JUDGED = 512  # validation looks at no more queries than this
+_INFO = ("seed", "corpus_fingerprint", "validation", "mark_names", "time_unit")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a run of training sees."""
+
+    queries: EventSequences
+    corpus: EventSequences
+    relevance: Relevance | None
+    train: IntArray  # rows of the queries
+    validation: IntArray
+    seed: int
+
+
+class PointProcessBaseline(Embedder):
+    """Fits `network_type` and embeds by its mean state. `steps` of training, of `BATCH` sequences each."""
+
+    name: ClassVar[str]
+    network_type: ClassVar[type[PointProcess]]
+    learning_rate: ClassVar[float] = 1e-3
+
+    def __init__(self, steps: int = 400) -> None:
+        self.steps = steps
+        self.network: PointProcess | None = None
+        self.log = TrainingLog()
+        self.info: dict[str, Any] = {}
+
+    # ---------------------------------------------------------------- learn
+
+    def fit(
+        self,
+        queries: EventSequences,
+        corpus: EventSequences,
+        relevance: Relevance | None = None,
+        *,
+        seed: int = 0,
+        max_seconds: float | None = None,
+        **options: Any,
+    ) -> Self:
+        if not len(corpus):
+            raise UserError("the corpus is empty; there is nothing to learn from")
+        queries = ensure_split(queries, seed)
+        validation = rows_of_split(queries, "validation")
+        task = Task(queries, corpus, relevance, rows_of_split(queries, "train"), validation, seed)
+        self._scale_on(corpus)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.network = self.network_type(self.marks)
+        self.log = TrainingLog()
+        result = train(
+            self.network,
+            self.loss(task),
+            LoopSettings(steps=self.steps, learning_rate=self.learning_rate, max_seconds=max_seconds),
+            seed=seed,
+            phase=self.name,
+            validate=self.judge(task),
+            sequences_per_step=BATCH,
+            log=self.log,
+        )
+        self.info = {
+            "seed": seed,
+            "corpus_fingerprint": corpus.fingerprint(),
+            "validation": {} if result.best is None else {self.judged_by: result.best},
+            "mark_names": corpus.mark_names,
+            "time_unit": corpus.time_unit,
+        }
+        return self
+
+    def _scale_on(self, corpus: EventSequences) -> None:
+        gaps = inter_event_times(corpus).values
+        self.unit = float(gaps.mean()) or 1.0
+        self.scale = TimeScale.fit(corpus)
+        self.marks = max(corpus.num_marks, 1)
+
+    def events(self, batch: Batch) -> Events:
+        return Events.of(batch, self.unit, self.scale, self.marks)
+
+    #: What validation measures.
+    judged_by: ClassVar[str] = "log-likelihood per event"
+
+    def loss(self, task: Task) -> Callable[[int], Tensor]:
+        """Negative log-likelihood per event, of sequences drawn from the corpus and the train queries."""
+        total = len(task.corpus) + len(task.train)
+
+        def of_step(step: int) -> Tensor:
+            rng = np.random.default_rng([task.seed, step])
+            drawn = rng.choice(total, min(BATCH, total), replace=False)
+            rows = drawn[drawn < len(task.corpus)], task.train[drawn[drawn >= len(task.corpus)] - len(task.corpus)]
+            batch = join(pad(task.corpus, rows[0]), pad(task.queries, rows[1]))
+            events = self.events(crop(batch, LONGEST, 1.0, rng))
+            return -per_event(self.require(), events)
+
+        return of_step
+
+    def judge(self, task: Task) -> Callable[[], float] | None:
+        """Log-likelihood per event of the validation queries."""
+        rows = task.validation[:_JUDGED]
+        if not len(rows):
+            return None
+        judged = task.queries[rows]
+
+        def value() -> float:
+            total, number = 0.0, 0
+            with torch.no_grad():
+                for batch in batches(judged):
+                    events = self.events(batch)
+                    total += float(self.require().log_likelihood(events).sum())
+                    number += int(events.predicted.sum())
+            return total / max(number, 1)
+
+        return value
+
+    # ---------------------------------------------------------------- use
+
+    def require(self) -> PointProcess:
+        if self.network is None:
+            raise UserError(f"{self.name} is not trained; call fit or load a model folder")
+        return self.network
+
+    @torch.no_grad()
+    def embed(
+        self, sequences: EventSequence | EventSequences | Iterable[EventSequence], role: Role = "corpus"
+    ) -> Scores:
+        many, network = EventSequences.of(sequences), self.require()
+        network.eval()
+        embedded = np.empty((len(many), network.width), np.float32)
+        for batch in batches(many):
+            events = self.events(batch)
+            embedded[batch.rows] = network.pooled(events, network.states(events)).numpy()
+        return embedded
+
+    # ---------------------------------------------------------------- keep
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        config = {
+            "settings": {"steps": self.steps},
+            "marks": self.marks,
+            "unit": self.unit,
+            "scale": self.scale.model_dump(),
+            **self.info,
+        }
+        return write_model(folder, self.name, config, self.require().state_dict(), self.log.files())
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> Self:
+        config, tensors = read_model(folder, cls.name)
+        try:
+            made = cls(**config["settings"])
+            made.marks, made.unit = config["marks"], config["unit"]
+            made.scale = TimeScale.model_validate(config["scale"])
+            made.network = cls.network_type(made.marks)
+            made.network.load_state_dict(tensors)
+            made.info = {name: config[name] for name in _INFO}
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise UserError(
+                f"{folder}: config and tensors do not fit together ({error}); fit the model again"
+            ) from error
+        made.network.eval()
+        return made
+
+
+def per_event(network: PointProcess, events: Events, states: Tensor | None = None) -> Tensor:
+    """Log-likelihood per predicted event of a batch; 0 if it has none."""
+    return network.log_likelihood(events, states).sum() / events.predicted.sum().clamp(min=1)

@@ -1,0 +1,92 @@
+r"""Rank-RMTPP, Rank-SAHP and Rank-THP: the point processes with a ranking loss beside the likelihood.
+
+.. math:: \text{loss} = \frac{1}{|A|} \sum_{(q, c_+, c_-) \in A}
+          \big[\delta + \cos(e_q, e_{c_-}) - \cos(e_q, e_{c_+})\big]_+ \;-\; w \cdot \text{log-likelihood per event},
+
+e the mean states, A the active pairs of a batch: half of the anchors are train queries, half corpus sequences relevant
+to one, and each one's negatives are the others' relevant sequences. The weights that rank validation best are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroseqret.baselines.point_process import BATCH, LONGEST, PointProcessBaseline, Task, per_event
+from neuroseqret.baselines.rmtpp import RMTPP
+from neuroseqret.baselines.sahp import SAHP
+from neuroseqret.baselines.thp import THP
+from neuroseqret.batching import pad
+from neuroseqret.models.augment import crop
+from neuroseqret.models.fitting import join
+from neuroseqret.relevance import Relevance
+from neuroseqret.training.losses import pairwise_hinge
+from neuroseqret.training.ranking import mean_average_precision
+from neuroseqret.training.sampling import PairSampler
+
+MARGIN = 0.5
+LIKELIHOOD = 0.1  # weight of the likelihood beside the ranking loss
+_JUDGED_CORPUS = 4096
+
+
+class Ranked(PointProcessBaseline):
+    """Put before a point process in the bases, this makes it the supervised one."""
+
+    judged_by: ClassVar[str] = "AP"
+
+    def loss(self, task: Task) -> Callable[[int], Tensor]:
+        relevance = _relevance(task)
+        sampler = PairSampler(relevance, task.train, size=BATCH // 2, seed=task.seed)
+
+        def of_step(step: int) -> Tensor:
+            pairs = sampler.batch(step)
+            rng = np.random.default_rng([task.seed, step])
+            corpus = pad(task.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
+            events = self.events(crop(join(pad(task.queries, pairs.queries), corpus), LONGEST, 1.0, rng))
+            network = self.require()
+            states = network.states(events)
+            vectors = network.pooled(events, states)
+            anchors = len(pairs.positive)
+            scores = vectors[:anchors] @ vectors[anchors:].T
+            positive, ignore = torch.from_numpy(pairs.positive), torch.from_numpy(pairs.ignore)
+            ranking = pairwise_hinge(scores, positive, MARGIN, ignore)
+            return ranking - LIKELIHOOD * per_event(network, events, states)
+
+        return of_step
+
+    def judge(self, task: Task) -> Callable[[], float] | None:
+        """MAP of the validation queries over at most `_JUDGED_CORPUS` corpus sequences."""
+        relevance = _relevance(task)
+        listed = np.sort(np.random.default_rng(task.seed).permutation(len(task.corpus))[:_JUDGED_CORPUS])
+        rows = task.validation[relevance.counts[task.validation] > 0]
+        if not len(rows):
+            return None
+        queries, candidates = task.queries[rows], task.corpus[listed]
+        truth = relevance.select_queries(rows).select_corpus(listed)
+        return lambda: mean_average_precision(self.score(queries, candidates), truth)
+
+
+def _relevance(task: Task) -> Relevance:
+    return Relevance.from_groups(task.queries, task.corpus) if task.relevance is None else task.relevance
+
+
+class RankRMTPP(Ranked, RMTPP):
+    """RMTPP with the ranking loss."""
+
+    name = "rank-rmtpp"
+
+
+class RankSAHP(Ranked, SAHP):
+    """SAHP with the ranking loss."""
+
+    name = "rank-sahp"
+
+
+class RankTHP(Ranked, THP):
+    """THP with the ranking loss."""
+
+    name = "rank-thp"

@@ -1,0 +1,161 @@
+"""The six point-process methods through the common verbs: learn, rank above chance, keep, refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from naive.random_sequences import random_sequences
+from neuroseqret import methods
+from neuroseqret.baselines.point_process import PointProcessBaseline
+from neuroseqret.errors import UserError
+from neuroseqret.relevance import Relevance
+from neuroseqret.sequences import EventSequences
+from neuroseqret.training.ranking import mean_average_precision
+
+PLAIN = ("rmtpp", "sahp", "thp")
+RANKED = tuple(f"rank-{name}" for name in PLAIN)
+GROUPS = 4
+
+
+def labelled(seed: int, number: int, **columns: Any) -> EventSequences:
+    """Groups that differ in their marks' frequencies and in rate; lengths 1 to 14."""
+    rng = np.random.default_rng(seed)
+    lists = []
+    for i in range(number):
+        length = 1 if i == 5 else int(rng.integers(6, 15))
+        shares = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.34, 0.33, 0.33]])[i % GROUPS]
+        gaps = rng.lognormal(0.5 * (i % GROUPS), 0.3, length)
+        lists.append((np.cumsum(gaps), rng.choice(3, length, p=shares)))
+    names = [f"s{seed}-{i}" for i in range(number)]
+    return EventSequences.from_lists(
+        lists, ids=names, **{"groups": [str(i % GROUPS) for i in range(number)], **columns}
+    )
+
+
+def queries_and_corpus() -> tuple[EventSequences, EventSequences]:
+    splits = [("train", "train", "validation", "test")[i // GROUPS % 4] for i in range(64)]
+    return labelled(0, 64, metadata={"split": splits}), labelled(1, 80)
+
+
+def quality(model: PointProcessBaseline, queries: EventSequences, corpus: EventSequences) -> float:
+    test = queries[np.array(queries.column("split").to_pylist()) == "test"]
+    return mean_average_precision(model.score(test, corpus), Relevance.from_groups(test, corpus))
+
+
+def made(name: str, steps: int) -> PointProcessBaseline:
+    model = methods.make(name, steps=steps)
+    assert isinstance(model, PointProcessBaseline)
+    return model
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *RANKED])
+def test_learns_embeds_and_keeps(name: str, tmp_path: Any) -> None:
+    queries, corpus = queries_and_corpus()
+    model = made(name, 12).fit(queries, corpus, seed=3)
+    vectors = model.embed(corpus)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert model.score(queries[0], corpus).shape == (80,)
+    assert quality(model, queries, corpus) > 0.4, "chance is about a quarter"
+    losses = [record["loss"] for record in model.log.records]
+    assert np.mean(losses[-3:]) < np.mean(losses[:3])
+
+    loaded = methods.load(model.save(tmp_path / "m"))
+    np.testing.assert_array_equal(loaded.embed(corpus), vectors)  # type: ignore[attr-defined]
+    assert loaded.info == model.info  # type: ignore[attr-defined]
+    assert (tmp_path / "m" / "training.jsonl").exists()
+
+    again = made(name, 12).fit(queries, corpus, seed=3)
+    np.testing.assert_array_equal(again.embed(corpus), vectors)
+
+
+def test_relevance_is_not_looked_at_without_rank() -> None:
+    queries, corpus = queries_and_corpus()
+    shuffled = np.random.default_rng(0).permutation([str(i % GROUPS) for i in range(64)]).tolist()
+    one = made("rmtpp", 4).fit(queries, corpus).embed(corpus)
+    other = made("rmtpp", 4).fit(queries.with_column("group", shuffled), corpus).embed(corpus)
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["rmtpp", "rank-rmtpp"])
+def test_test_queries_are_never_looked_at(name: str) -> None:
+    queries, corpus = queries_and_corpus()
+    seen = np.array(queries.column("split").to_pylist()) != "test"
+    one = made(name, 4).fit(queries, corpus).embed(corpus)
+    other = made(name, 4).fit(queries[seen], corpus).embed(corpus)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_budget_of_seconds_ends_training_early() -> None:
+    queries, corpus = queries_and_corpus()
+    model = made("rank-rmtpp", 100_000).fit(queries, corpus, max_seconds=0.5)
+    assert 0 < len(model.log.records) < 10_000
+    assert model.log.records[-1]["rate"] < 0.2 * max(r["rate"] for r in model.log.records), "the schedule shrinks too"
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *RANKED])
+def test_awkward_sequences_embed_finitely(name: str) -> None:
+    queries, corpus = queries_and_corpus()
+    model = made(name, 2).fit(queries, corpus)
+    awkward = EventSequences.from_lists(
+        [
+            ([7.0], [0]),
+            ([1.0] * 30, [1] * 30),
+            ([0.0, 1e9], [2, 2]),
+            (1.7e9 + np.arange(700) * 0.25, np.arange(700) % 7),  # long, on an epoch clock, with unknown marks
+        ]
+    )
+    vectors = model.embed(awkward)
+    assert np.isfinite(vectors).all()
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    for row in range(4):
+        np.testing.assert_allclose(model.embed(awkward[row])[0], vectors[row], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *RANKED])
+def test_trains_on_single_events_and_ties_alone(name: str) -> None:
+    columns = {"groups": [str(i % 2) for i in range(12)], "metadata": {"split": ["train", "train", "validation"] * 4}}
+    single = EventSequences.from_lists([([3.0], [i % 2]) for i in range(12)], **columns)
+    ties = EventSequences.from_lists(
+        [([3.0] * 4, [i % 2] * 4) for i in range(12)], ids=[f"t{i}" for i in range(12)], **columns
+    )
+    for queries, corpus in ((single, ties), (ties, single)):
+        model = made(name, 2).fit(queries, corpus)
+        assert np.isfinite(model.score(queries, corpus)).all()
+
+
+def test_no_validation_queries_keep_the_last_weights() -> None:
+    queries, corpus = queries_and_corpus()
+    for name in ("rmtpp", "rank-rmtpp"):
+        model = made(name, 2).fit(queries.with_column("split", ["train"] * 64), corpus)
+        assert model.info["validation"] == {}
+        assert np.isfinite(model.embed(corpus)).all()
+
+
+def test_user_errors(tmp_path: Any) -> None:
+    queries, corpus = queries_and_corpus()
+    with pytest.raises(UserError, match="not trained"):
+        made("thp", 2).embed(corpus)
+    with pytest.raises(UserError, match="corpus is empty"):
+        made("thp", 2).fit(queries, corpus[:0])
+    with pytest.raises(UserError, match="no train query"):
+        made("rank-rmtpp", 2).fit(queries.with_column("split", ["test"] * 64), corpus)
+    with pytest.raises(UserError, match="have no groups"):
+        made("rank-rmtpp", 2).fit(queries.without_columns("group"), corpus)
+    folder = made("rmtpp", 2).fit(queries, corpus).save(tmp_path / "m")
+    with pytest.raises(UserError, match="not 'thp'"):
+        methods.method_class("thp").load(folder)
+    (folder / "model.safetensors").write_bytes(b"x")
+    with pytest.raises(UserError, match="truncated or changed"):
+        methods.load(folder)
+
+
+def test_lengths_one_to_twelve_are_all_ranked() -> None:
+    corpus = random_sequences(1, 20, groups=2)
+    queries = random_sequences(2, 12, groups=2).with_column("split", ["train", "validation"] * 6)
+    scores = made("rank-thp", 3).fit(queries, corpus).score(queries, corpus)
+    assert scores.shape == (12, 20)
+    assert np.isfinite(scores).all()
