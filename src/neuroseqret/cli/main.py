@@ -14,11 +14,13 @@ import typer
 import neuroseqret
 from neuroseqret.cli import data
 from neuroseqret.cli.console import remarks
+from neuroseqret.cli.demo import demo
 from neuroseqret.cli.embed import embed
 from neuroseqret.cli.evaluate import evaluate
 from neuroseqret.cli.experiment import experiment
 from neuroseqret.cli.fit import fit
 from neuroseqret.cli.index import index_app
+from neuroseqret.cli.prepare import prepare
 from neuroseqret.cli.search import search
 from neuroseqret.errors import UserError
 
@@ -40,7 +42,9 @@ app.add_typer(index_app, name="index")
 app.command()(search)
 app.command()(evaluate)
 app.command()(experiment)
+data.app.command()(prepare)
 app.add_typer(data.app, name="data")
+app.command()(demo)
 
 
 def _version(wanted: bool) -> None:

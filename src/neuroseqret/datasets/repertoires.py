@@ -200,4 +200,5 @@ def _title(melody: Melody, source: str) -> str:
         title = title.encode("latin-1", errors="replace").decode("cp437")
     title = re.sub(r"\s*(--\s*(reel|(slip )?jig|hornpipe|strathspey|clog)|,? S\. ?\d+\w*)\s*$", "", title, flags=re.I)
     title = title.capitalize() if title.isupper() and folder != "bach" else title
-    return " ".join(title.split()).strip(" .,")
+    title = " ".join(title.split()).strip(" .,")
+    return title if melody.voice.isdigit() or not melody.voice else f"{title}, {melody.voice}"

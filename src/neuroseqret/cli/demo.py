@@ -1,0 +1,290 @@
+"""`neuroseqret demo`: real music, from scores to a searched index, with the figures that tell whether it works."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from neuroseqret.cli.console import out as console
+from neuroseqret.cli.console import progress
+from neuroseqret.errors import UserError
+
+if TYPE_CHECKING:
+    from neuroseqret.evaluation.protocol import Task
+    from neuroseqret.evaluation.runner import Result
+    from neuroseqret.index import Hits, Index
+    from neuroseqret.models.base import Embedder
+    from neuroseqret.readers.folder import DataFolder
+    from neuroseqret.sequences import EventSequences
+
+#: Melodies a group, seconds of training.
+FULL, FAST = (200, 90.0), (40, 10.0)
+SHOWN, HITS, TIMED = 3, 5, 40
+NAMES = {"random": "random", "histogram": "histogram features", "udtw": "DTW, exhaustive"}
+OURS = "NeuroSeqRet"
+SEED = 0
+
+
+class Speed(NamedTuple):
+    """Milliseconds a query."""
+
+    alone: float
+    together: float
+
+
+def demo(
+    fast: bool = typer.Option(False, "--fast", help="A smaller set and a shorter training, under a minute."),
+    out: Path = typer.Option(Path("neuroseqret-demo"), "--out", help="Folder for data, model, index and picture."),
+) -> None:
+    """Search melodies for music of the same kind as a query: real scores, from files to a searched index."""
+    begun = time.monotonic()
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file; choose another --out")
+    out.mkdir(parents=True, exist_ok=True)
+    most, seconds = FAST if fast else FULL
+    data = _data(most, out)
+    task = _task(data)
+    model = _train(task, seconds, out)
+    index = _index(model, task, out)
+    results = _evaluate(task, out)
+    speed = _time(index, task)
+    _show_hits(index, task, out)
+    _show_table(results, speed, task)
+    _verdict(results, speed)
+    _write(results, speed, task, out)
+    console.print(f"\nAll of it is in {out}: data, model, index, hits.png, results.json ", markup=False, end="")
+    console.print(f"({time.monotonic() - begun:.0f} s in all).", markup=False)
+    _next_commands()
+
+
+def _step(text: str) -> None:
+    console.print(f"\n[bold]{escape(text)}[/]")
+
+
+# ---------------------------------------------------------------- data
+
+
+def _data(most: int, out: Path) -> DataFolder:
+    from neuroseqret.datasets import repertoires
+    from neuroseqret.readers.folder import write_folder
+
+    _step("1. Data: melodies from the scores inside the music21 package")
+
+    def shown(items: Iterable[Any], total: int) -> Iterator[Any]:
+        return progress(items, "reading scores", total)
+
+    begun = time.monotonic()
+    data = repertoires.load(most, seed=SEED, progress=shown)
+    write_folder(out / "data", data.corpus, data.queries, meta=data.meta)
+    counts = data.meta["counts"]
+    console.print(
+        f"{counts['corpus'] + counts['queries']:,} melodies, {counts['events']:,} notes, {counts['groups']} kinds of "
+        f"music; an event is a note, its mark the interval from the note before ({time.monotonic() - begun:.0f} s)"
+    )
+    table = Table(box=None, pad_edge=False)
+    for name in ("kind of music", "melodies", "for example"):
+        table.add_column(name, justify="right" if name == "melodies" else "left", overflow="ellipsis", no_wrap=True)
+    groups, titles = _texts(data.corpus, "group"), _texts(data.corpus, "title")
+    number = Counter(groups + _texts(_queries(data), "group"))
+    example = dict(zip(groups, titles, strict=True))
+    for group in sorted(number, key=lambda g: -number[g]):
+        table.add_row(group, str(number[group]), escape(example[group]))
+    console.print(table)
+    return data
+
+
+def _queries(data: DataFolder) -> EventSequences:
+    assert data.queries is not None  # the recipe makes some
+    return data.queries
+
+
+def _texts(sequences: EventSequences, name: str) -> list[str]:
+    column = sequences.column(name)
+    return [] if column is None else [str(value) for value in column.to_pylist()]
+
+
+def _task(data: DataFolder) -> Task:
+    from neuroseqret.evaluation.protocol import make_task
+
+    task = make_task(_queries(data), data.corpus, data.relevance, condition="unseen", seed=SEED)
+    train = _texts(_queries(data), "split").count("train")
+    console.print(
+        f"The model learns from {len(task.training_corpus):,} melodies and {train} train queries; it will search "
+        f"{len(task.corpus):,} melodies of other pieces for {len(task.queries)} test queries of yet other pieces."
+    )
+    return task
+
+
+# ---------------------------------------------------------------- model and index
+
+
+def _train(task: Task, seconds: float, out: Path) -> Embedder:
+    from neuroseqret.models.self_attention import SelfAttention
+
+    _step("2. Training: a self-attentive point process, its Fisher vectors, and a metric on them")
+    begun = time.monotonic()
+    model = SelfAttention().fit(
+        task.training_queries, task.training_corpus, task.training_relevance, seed=SEED, max_seconds=seconds
+    )
+    model.save(out / "model")
+    console.print(
+        f"trained in {time.monotonic() - begun:.0f} s on the processor, written to {out / 'model'}", markup=False
+    )
+    return model
+
+
+def _index(model: Embedder, task: Task, out: Path) -> Index:
+    from neuroseqret.index import Index
+
+    _step("3. Index: every melody becomes a vector that can be searched")
+    folder = out / "index"
+    if (folder / "index.json").exists():
+        shutil.rmtree(folder)
+    begun = time.monotonic()
+    index = Index.create(model, folder, progress([task.corpus], "indexing", 1))
+    index.refresh()
+    console.print(f"{len(index):,} melodies indexed in {time.monotonic() - begun:.1f} s", markup=False)
+    return index
+
+
+# ---------------------------------------------------------------- figures
+
+
+def _evaluate(task: Task, out: Path) -> list[Result]:
+    from neuroseqret import methods
+    from neuroseqret.evaluation.runner import run
+
+    _step("4. Evaluation: every test query ranks the whole corpus")
+    results = run(task, ["udtw", str((out / "model").resolve())], methods, progress=progress)
+    for result in results:
+        if result.error:
+            raise UserError(f"{NAMES.get(result.name, OURS)}: {result.error}")
+    return results
+
+
+def _time(index: Index, task: Task) -> dict[str, Speed]:
+    """Milliseconds a query, one at a time and all at once: a search of the index, and DTW against every melody."""
+    from neuroseqret.baselines.udtw import UDTW
+
+    dtw = UDTW().fit(task.training_queries, task.training_corpus, task.training_relevance)
+    single = [task.queries[row] for row in range(min(TIMED, len(task.queries)))]
+    ways: dict[str, Callable[[Any], Any]] = {
+        "udtw": lambda queries: dtw.score(queries, task.corpus),
+        OURS: lambda queries: index.search(queries, k=10),
+    }
+    spent = {}
+    for name, ask in ways.items():
+        ask(single[0])  # compiles and opens what is needed once
+        begun = time.perf_counter()
+        for query in progress(single, f"timing {NAMES.get(name, name)}", len(single)):
+            ask(query)
+        alone = time.perf_counter()
+        ask(task.queries)
+        done = time.perf_counter()
+        spent[name] = Speed(1000 * (alone - begun) / len(single), 1000 * (done - alone) / len(task.queries))
+    return spent
+
+
+def _show_hits(index: Index, task: Task, out: Path) -> None:
+    from neuroseqret.cli.demo_picture import Shown, draw
+
+    _step(f"5. Search: {SHOWN} test queries drawn at random, and their best hits")
+    rows = _random_queries(task)
+    by_id = {id_: row for row, id_ in enumerate(task.corpus.ids.to_pylist())}
+    pictured = []
+    for row, hits in zip(rows, index.search(task.queries[rows], k=HITS), strict=True):
+        query = task.queries[int(row)]
+        console.print(_hit_table(query.metadata["title"], query.group, hits))
+        melodies = [task.corpus[by_id[hit.id]] for hit in hits[:3]]
+        pictured.append(Shown(query, melodies, [m.group == query.group for m in melodies]))
+    draw(pictured, out / "hits.png")
+    console.print(f"the same on a time line: {out / 'hits.png'}", markup=False)
+
+
+def _random_queries(task: Task) -> np.ndarray:
+    """Some test queries of different groups."""
+    order = np.random.default_rng(SEED).permutation(len(task.queries))
+    groups = np.array(_texts(task.queries, "group"))[order]
+    return order[np.sort(np.unique(groups, return_index=True)[1])[:SHOWN]]
+
+
+def _hit_table(title: str, group: str | None, hits: Hits) -> Table:
+    table = Table(
+        box=None, pad_edge=False, title=f"\n{escape(title)} [dim]({escape(str(group))})[/]", title_justify="left"
+    )
+    for name in ("", "title", "kind of music", "score"):
+        table.add_column(name, justify="right" if name == "score" else "left", no_wrap=True, overflow="ellipsis")
+    for hit in hits:
+        sign = "[green]✓[/]" if hit.group == group else "[red]✗[/]"
+        table.add_row(
+            f"{hit.rank} {sign}", escape(str(hit.metadata["title"])), escape(str(hit.group)), f"{hit.score:.2f}"
+        )
+    return table
+
+
+def _show_table(results: list[Result], speed: dict[str, Speed], task: Task) -> None:
+    _step(f"6. How good: {len(task.queries)} test queries, {len(task.corpus):,} melodies the model had never seen")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("method")
+    for name in ("MAP %", "nDCG@10 %", "MRR %", "ms a query", "all at once"):
+        table.add_column(name, justify="right")
+    for result in sorted(results, key=lambda r: r.mean("AP")):
+        ours = result.name not in NAMES
+        cells = [f"{100 * result.mean(measure):.1f}" for measure in ("AP", "nDCG@10", "RR")]
+        spent = speed.get(OURS if ours else result.name)
+        cells += ["", ""] if spent is None else [f"{spent.alone:.1f}", f"{spent.together:.1f}"]
+        table.add_row(NAMES.get(result.name, OURS), *cells, style="bold" if ours else None)
+    console.print(table)
+
+
+def _verdict(results: list[Result], speed: dict[str, Speed]) -> None:
+    """One sentence, whichever way it went."""
+    from neuroseqret.evaluation.significance import randomisation_test
+
+    ours = next(r for r in results if r.name not in NAMES)
+    best = max((r for r in results if r.name in NAMES), key=lambda r: r.mean("AP"))
+    assert ours.answers is not None
+    assert best.answers is not None
+    p = float(np.ravel(randomisation_test(ours.answers.measures["AP"], best.answers.measures["AP"]))[0])
+    gain = 100 * (ours.mean("AP") - best.mean("AP"))
+    other = NAMES[best.name]
+    if gain > 0 and p < 0.05:
+        console.print(
+            f"The model is ahead of {other}, the best of the others, by {gain:.1f} points of MAP (p = {p:.2g})."
+        )
+    else:
+        console.print(f"The model is NOT clearly ahead of {other} ({gain:+.1f} points of MAP, p = {p:.2g}).")
+    ratio = speed["udtw"].together / speed[OURS].together
+    console.print(f"All queries at once, the index answers {ratio:.0f} times as fast as DTW compares.")
+
+
+def _write(results: list[Result], speed: dict[str, Speed], task: Task, out: Path) -> None:
+    content = {
+        "queries": len(task.queries),
+        "corpus": len(task.corpus),
+        "condition": task.condition,
+        "seed": task.seed,
+        "methods": {r.name if r.name in NAMES else "self": r.means() for r in results},
+        "milliseconds_a_query": {("self" if name == OURS else name): value._asdict() for name, value in speed.items()},
+    }
+    (out / "results.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _next_commands() -> None:
+    console.print("\n[bold]On your own data[/] (a CSV with one row an event; more in docs/tutorial.md):")
+    for line in (
+        "neuroseqret data prepare --from events.csv --column id=USER --column time=WHEN --column mark=WHAT --out data",
+        "neuroseqret fit data --model self --out model",
+        "neuroseqret index create model data --out index && neuroseqret search index data/queries.parquet -k 10",
+    ):
+        console.print(f"  {line}", markup=False, soft_wrap=True)

@@ -1,0 +1,43 @@
+"""The demo, whole, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from neuroseqret.cli.demo import demo
+from neuroseqret.errors import UserError
+
+pytest.importorskip("music21")
+
+
+@pytest.fixture
+def app():
+    made = typer.Typer()
+    made.command()(demo)
+    return made
+
+
+def test_fast_demo_ends_with_a_model_that_is_ahead(app, tmp_path, monkeypatch):
+    monkeypatch.setenv("NEUROSEQRET_CACHE", str(tmp_path / "cache"))
+    done = CliRunner().invoke(app, ["--fast", "--out", str(tmp_path / "demo")])
+    assert done.exit_code == 0, done.exception
+    results = json.loads((tmp_path / "demo" / "results.json").read_text())
+    ap = {name: values["AP"] for name, values in results["methods"].items()}
+    assert ap["self"] > ap["histogram"] > ap["udtw"] > ap["random"]
+    assert results["condition"] == "unseen"
+    assert "NeuroSeqRet" in done.output
+    assert "neuroseqret fit data --model self --out model" in done.output
+    assert (tmp_path / "demo" / "hits.png").read_bytes()[:4] == b"\x89PNG"
+    for name in ("data/queries.parquet", "model/config.json", "index/index.json"):
+        assert (tmp_path / "demo" / name).exists()
+
+
+def test_a_file_in_the_way(app, tmp_path):
+    (tmp_path / "demo").write_text("mine")
+    done = CliRunner().invoke(app, ["--out", str(tmp_path / "demo")])
+    assert isinstance(done.exception, UserError)
+    assert (tmp_path / "demo").read_text() == "mine"
