@@ -43,6 +43,8 @@ class Buggy(Random):
 class Names:
     """A registry of the methods above."""
 
+    MODELS: ClassVar[dict[str, str]] = {}
+
     classes: ClassVar[dict[str, type]] = {
         "random": Random,
         "histogram": Recorder,
@@ -50,6 +52,8 @@ class Names:
         "buggy": Buggy,
         "recorder": Recorder,
     }
+
+    BASELINES = classes
 
     def method_class(self, name):
         if name not in self.classes:
@@ -135,6 +139,15 @@ def test_unknown_names_and_folders_stop_before_anything_is_computed(task, tmp_pa
         with pytest.raises(UserError, match=said):
             run(task, ["recorder", wrong], Names())
     assert not Recorder.fitted
+
+
+def test_a_folder_called_like_a_method_is_meant_only_by_its_path(task, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = Random()
+    model.seed = 99
+    model.save("random")
+    named, folder = run(task, ["random", "./random"], Names())[1:]
+    assert (named.answers.measures["AP"] != folder.answers.measures["AP"]).any()
 
 
 def test_a_cache_that_cannot_be_written_is_said_and_survived(task, tmp_path):

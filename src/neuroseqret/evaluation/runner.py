@@ -24,7 +24,7 @@ from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers, Progress, answer, silent
 from neuroseqret.models.base import RelevanceModel
-from neuroseqret.models.folder import CONFIG, read_config
+from neuroseqret.models.folder import read_config
 
 ALWAYS = ("random", "histogram")
 Remark = Callable[[str], None]
@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 class Registry(Protocol):
     """Methods by name and by folder; the module `neuroseqret.methods` is one."""
+
+    MODELS: dict[str, str]
+    BASELINES: dict[str, str]
 
     def method_class(self, name: str) -> type[RelevanceModel]: ...
 
@@ -86,18 +89,18 @@ def run(
     ]
 
 
-def is_folder(name: str) -> bool:
-    """Whether a method is given as a model folder; a method's name wins over a folder of the same name only without
-    a slash, so `./histogram` is always the folder."""
-    return "/" in name or (Path(name) / CONFIG).is_file()
+def is_name(name: str, registry: Registry) -> bool:
+    """Whether a method is given by its name; a folder that is called like a method is meant by `./name` only."""
+    return name in registry.MODELS or name in registry.BASELINES
 
 
 def check_name(name: str, registry: Registry) -> None:
     """Raise a `UserError` if a method is neither a known name nor a readable model folder."""
-    if is_folder(name):
-        registry.method_class(str(read_config(name).get("model")))
-    else:
-        registry.method_class(name)
+    if is_name(name, registry):
+        return
+    if "/" in name or Path(name).is_dir():
+        name = str(read_config(name).get("model"))
+    registry.method_class(name)
 
 
 def _result(
@@ -111,17 +114,15 @@ def _result(
     progress: Progress,
     remark: Remark,
 ) -> Result:
-    method = folder_fingerprint(name) if is_folder(name) else name
+    named = is_name(name, registry)
+    method = name if named else folder_fingerprint(name)
     key = result_key(task=fingerprint, method=method, max_seconds=max_seconds)
     if cache is not None and (kept := cache.get(key, task)) is not None:
         answers, notes = kept
         return Result(name, answers, float(notes["seconds"]), cached=True)
     begun = time.monotonic()
     try:
-        if is_folder(name):
-            model = registry.load(name)
-            _check_unseen(name, task)
-        else:
+        if named:
             model = registry.make(name).fit(
                 task.training_queries,
                 task.training_corpus,
@@ -129,6 +130,9 @@ def _result(
                 seed=task.seed,
                 max_seconds=max_seconds,
             )
+        else:
+            model = registry.load(name)
+            _check_unseen(name, task)
         answers = answer(model, task, progress, what=name)
     except UserError as error:
         return Result(name, None, time.monotonic() - begun, error=str(error))
