@@ -25,7 +25,7 @@ from neuroseqret.models.second_stage import SecondStage
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
 
-STRENGTHS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+STRENGTHS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 class CrossAttention(SecondStage):

@@ -23,7 +23,7 @@ class _Settings(BaseModel):
 class MemorySettings(_Settings):
     """The second stage of `default`."""
 
-    out_of_fold_steps: int = Field(default=600, ge=0)
+    out_of_fold_steps: int = Field(default=1500, ge=0)  # at most; long vectors get fewer, as in the first stage
     most_queries: int = Field(default=1000, ge=1)  # train queries that weights are learned from
     depth: int = Field(default=100, ge=1)  # length of the lists that strengths are chosen on
     cells: int = Field(default=1 << 21, ge=1 << 10)  # numbers of one table, over all sets

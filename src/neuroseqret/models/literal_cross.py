@@ -77,11 +77,9 @@ class LiteralCross(nn.Module):
     def embed_events(self, batch: Batch) -> Tensor:
         return self.process.embed_events(batch.times / self.typical_gap, batch.marks)
 
-    def unwarped(self, queries: Batch, noisy: bool = False) -> Batch:
-        """U(H_q); with noise, times that eta would move before the window's start lie at it."""
-        noise = torch.randn(len(queries), 1) * self.unwarp.sigma if noisy else None
-        moved = unwarped(self.unwarp, queries, noise)
-        return replace(moved, times=moved.times.clamp(min=0.0), spans=moved.spans.clamp(min=0.0))
+    def unwarped(self, queries: Batch) -> Batch:
+        """U(H_q), without noise."""
+        return unwarped(self.unwarp, queries)
 
     def pairs(self, queries: Batch, candidates: Batch) -> Pairs:
         """Condition each query's candidates on it; `queries` are unwarped already."""
@@ -103,10 +101,10 @@ class LiteralCross(nn.Module):
 
     # ---------------------------------------------------------------- scores
 
-    def scores(self, pairs: Pairs) -> Tensor:
-        """s of every query and candidate: (Q, C)."""
+    def scores(self, pairs: Pairs, noisy: bool = False) -> Tensor:
+        """s of every query and candidate: (Q, C); `noisy` adds eta to U, which only Sim feels (gaps do not)."""
         own = self.kernel(pairs) if self.kind == "fisher" else -self.divergence(pairs)
-        return own - self.gamma * self._distance(pairs).to(own.dtype)
+        return own - self.gamma * self._distance(pairs, noisy).to(own.dtype)
 
     def kernel(self, pairs: Pairs) -> Tensor:
         """kappa: (Q, C)."""
@@ -124,13 +122,17 @@ class LiteralCross(nn.Module):
         after: NextEvent = self.process.heads(states[..., 1:, :])
         return after
 
-    def _distance(self, pairs: Pairs) -> Tensor:
+    def _distance(self, pairs: Pairs, noisy: bool) -> Tensor:
         """Delta_t + Delta_x, literal: (Q, C)."""
         number = pairs.states.shape[1]
+        query = pairs.query
+        if noisy:
+            moved = query.times + self.unwarp.noise(len(query)).reshape(-1, 1)
+            query = replace(query, times=torch.where(query.mask, moved, query.times))
         rows = []
         for q in range(len(pairs.query)):
             mine = rows_of(pairs.candidates, slice(q * number, (q + 1) * number))
-            delta_t, delta_x = deltas(rows_of(pairs.query, slice(q, q + 1)), mine, "literal")
+            delta_t, delta_x = deltas(rows_of(query, slice(q, q + 1)), mine, "literal")
             rows.append((delta_t + delta_x)[0])
         return torch.stack(rows)
 

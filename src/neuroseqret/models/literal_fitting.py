@@ -79,20 +79,20 @@ class LiteralFitting:
         truth[:, : s.positives] = True
         return rows, np.concatenate([positive, hard, random], axis=1), truth
 
-    def pairs(self, rows: IntArray, candidates: IntArray, crop: int | None = None, noisy: bool = False) -> Pairs:
+    def pairs(self, rows: IntArray, candidates: IntArray, crop: int | None = None) -> Pairs:
         most = {} if crop is None else {"most": crop}
         queries: Batch = first_events(pad(self.queries, rows), **most)
         return self.model.pairs(
-            self.model.unwarped(queries, noisy), first_events(pad(self.corpus, candidates.ravel()), **most)
+            self.model.unwarped(queries), first_events(pad(self.corpus, candidates.ravel()), **most)
         )
 
     def loss(self, step: int) -> Tensor:
         rows, candidates, truth = self.candidates(step)
-        pairs = self.pairs(rows, candidates, self.settings.crop, noisy=True)
+        pairs = self.pairs(rows, candidates, self.settings.crop)
         if self.model.kind == "fisher":
             with torch.no_grad():
                 self.model.information.update(self.model.gradients(pairs.inputs, pairs.states.flatten(0, 1)))
-        ranking = pairwise_hinge(self.model.scores(pairs), torch.from_numpy(truth), self.settings.margin)
+        ranking = pairwise_hinge(self.model.scores(pairs, noisy=True), torch.from_numpy(truth), self.settings.margin)
         likelihood = self.model.log_likelihood_per_event(pairs)
         return ranking - self.settings.likelihood * likelihood + self.model.unwarp.penalty()
 

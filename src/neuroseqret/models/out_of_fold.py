@@ -3,8 +3,8 @@
 A trained first stage puts the relevant sequences of its own train queries on top (98 MAP) and of new ones far less
 often (79), so a second stage that learns from its lists of train queries learns a world it will never meet. The
 encoder stays as it is, its vectors are computed once; only the metric on top, where the memory of single queries sits,
-is trained anew without each half of the train queries. Lists of the left-out half then are as good and as bad as
-those of new queries.
+is trained anew without each part of the train queries in turn. Lists of the left-out part then are as good and as bad
+as those of new queries.
 """
 
 from __future__ import annotations
@@ -56,15 +56,16 @@ def out_of_fold(
     *,
     seed: int,
     steps: int,
+    number: int = 2,
     max_seconds: float | None = None,
     log: TrainingLog | None = None,
 ) -> list[Fold]:
-    """Two folds that together hold every train query once."""
+    """`number` folds that together hold every train query once."""
     of_queries, of_corpus = torch.zeros(len(queries), model.network.size), vectors_of(model, corpus, "corpus")
     of_queries[train_rows] = vectors_of(model, queries[train_rows], "query")
-    side = np.random.default_rng([seed, 2]).permutation(len(train_rows)) % 2
+    side = np.random.default_rng([seed, 2]).permutation(len(train_rows)) % number
     folds = []
-    for left_out in (0, 1):
+    for left_out in range(number):
         head = _metric_without(
             model, of_queries, of_corpus, relevance, train_rows[side != left_out], seed, steps, max_seconds, log
         )
@@ -114,6 +115,8 @@ def _metric_without(
         )
 
     base = settings.head if settings.head is not None else LoopSettings(learning_rate=2e-3, weight_decay=1e-3)
-    limited = base.model_copy(update={"steps": steps, "max_seconds": max_seconds})
+    of_step = 2 * settings.head_batch * model.network.size * (p.hidden if p.kind == "mlp" else 1)
+    affordable = min(steps, max(300, round(settings.head_work / of_step)))
+    limited = base.model_copy(update={"steps": affordable, "max_seconds": max_seconds})
     train(head, loss, limited, seed=seed, phase="out_of_fold", sequences_per_step=2 * settings.head_batch, log=log)
     return head.eval()

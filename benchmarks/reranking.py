@@ -1,0 +1,64 @@
+"""Time to rerank 100 candidates of 100 events together against one by one, in one run on one core.
+
+    python benchmarks/reranking.py
+
+Prints one JSON line a model: seconds together, seconds one by one, and their ratio (at least 5 is asked for).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from neuroseqret.models.cross_attention import CrossAttention
+from neuroseqret.models.hash_cross_attention import HashCrossAttention
+from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.sequences import EventSequences
+
+EVENTS, CANDIDATES, REPEATS = 100, 100, 3
+
+
+def sequences(number: int, name: str, rng: np.random.Generator) -> EventSequences:
+    return EventSequences.from_lists(
+        [(np.cumsum(rng.exponential(1 + i % 10, EVENTS)), rng.integers(0, 5, EVENTS)) for i in range(number)],
+        ids=[f"{name}{i}" for i in range(number)],
+        groups=[str(i % 10) for i in range(number)],
+    )
+
+
+def fastest(work: Callable[[], object]) -> float:
+    """Least wall-clock seconds of some runs, after one to warm up."""
+    work()
+    found = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - begun)
+    return min(found)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    queries, corpus = sequences(30, "q", rng), sequences(CANDIDATES, "c", rng)
+    queries = queries.with_column("split", ["train"] * 20 + ["validation"] * 10)
+    first = SelfAttention(warm_up={"steps": 1}, joint={"steps": 1}, head={"steps": 5}).fit(queries, corpus)
+    quick = {"memory": {"out_of_fold_steps": 5}, "literal": {"loop": {"steps": 1}}}
+    singles = [corpus[k : k + 1] for k in range(CANDIDATES)]
+    query = queries[0]
+    for kind in (CrossAttention, HashCrossAttention):
+        for preset in ("default", "paper"):
+            model = kind(preset, first_stage=first, **quick).fit(queries, corpus)
+            model.info.update({"strength": 1.0} if preset == "default" else {})
+            together = fastest(lambda model=model: model.score(query, corpus))
+            one_by_one = fastest(lambda model=model: [model.score(query, single) for single in singles])
+            record = {"model": model.name, "preset": preset, "together": together, "one_by_one": one_by_one}
+            print(json.dumps({**record, "ratio": round(one_by_one / together, 1)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
