@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
@@ -20,6 +19,8 @@ from neuroseqret.cli.console import progress
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from neuroseqret.evaluation.protocol import Task
     from neuroseqret.evaluation.runner import Result
     from neuroseqret.index import Hits, Index
@@ -213,6 +214,8 @@ def _show_hits(index: Index, task: Task, out: Path) -> None:
 
 def _random_queries(task: Task) -> np.ndarray:
     """Some test queries of different groups."""
+    import numpy as np
+
     order = np.random.default_rng(SEED).permutation(len(task.queries))
     groups = np.array(_texts(task.queries, "group"))[order]
     return order[np.sort(np.unique(groups, return_index=True)[1])[:SHOWN]]
@@ -248,7 +251,9 @@ def _show_table(results: list[Result], speed: dict[str, Speed], task: Task) -> N
 
 
 def _verdict(results: list[Result], speed: dict[str, Speed]) -> None:
-    """One sentence, whichever way it went."""
+    """What the table says, whichever way it went."""
+    import numpy as np
+
     from neuroseqret.evaluation.significance import randomisation_test
 
     ours = next(r for r in results if r.name not in NAMES)
