@@ -86,9 +86,12 @@ def unseen_half(corpus: EventSequences, seed: int = 0) -> BoolArray:
     """Which corpus rows take part in training: (n,) bool, about half; the others are what is indexed later.
 
     Whole sources are on one side, and every group that has two sources has rows on both sides. (Where sources are
-    shared by several groups that cannot always be done; then it is for as many groups as a random search finds.)
+    shared by several groups that cannot always be done; then it is for as many groups as a random search finds.) A
+    group whose rows all come from one source, which is its alone, is halved row by row: what is new there are the
+    sequences, not their origin.
     """
     groups, sources, rng = _codes(corpus, "group"), _sources(corpus), np.random.default_rng(seed)
+    sources = _loosened(groups, sources)
     side = _divide(groups, sources, (0.5, 0.5), rng)
     return _two_sided(groups, sources, side, rng) == 0
 
@@ -129,6 +132,16 @@ def _sources(sequences: EventSequences) -> IntArray:
     alone = codes < 0
     codes[alone] = len(codes) + np.arange(int(alone.sum()))
     return np.unique(codes, return_inverse=True)[1].ravel()
+
+
+def _loosened(groups: IntArray, sources: IntArray) -> IntArray:
+    """The sources, but every row its own where a group has a single source and that source a single group."""
+    group, source = np.unique(np.stack([groups, sources]), axis=1)
+    single_source = np.bincount(group - group.min(initial=0))[groups - group.min(initial=0)] == 1
+    single_group = np.bincount(source)[sources] == 1
+    alone = single_source & single_group & (groups >= 0)
+    loosened = np.where(alone, sources.max(initial=0) + 1 + np.arange(len(sources)), sources)
+    return np.unique(loosened, return_inverse=True)[1].ravel()
 
 
 def _divide(groups: IntArray, sources: IntArray, shares: Sequence[float], rng: np.random.Generator) -> IntArray:
