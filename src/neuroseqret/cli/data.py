@@ -65,7 +65,7 @@ def convert(
     column: list[str] = COLUMNS,
     allow_pickle: bool = PICKLE,
     repair: str | None = typer.Option(
-        None, "--repair", help="Mend the data first: any of sort, drop, clip, deduplicate, separated by commas."
+        None, "--repair", help="Mend the data first: any of sort, drop, clip, deduplicate (ids), deduplicate-events, separated by commas."
     ),
     time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, to keep with the data."),
 ) -> None:

@@ -39,7 +39,10 @@ def fit(
     begun = time.monotonic()
     checkpoint = out.with_name(out.name + ".checkpoint")
     options: dict[str, Any] = {"checkpoint": checkpoint} if model in methods.MODELS else {}
-    method.fit(folder.queries, folder.corpus, folder.relevance, seed=seed, max_seconds=max_seconds, **options)
+    if folder.queries is None and model not in methods.MODELS:
+        raise UserError(f"{data}: has no queries, and {model!r} cannot learn without; use --model self")
+    queries: Any = folder.queries  # None where the models learn from sub-sequences
+    method.fit(queries, folder.corpus, folder.relevance, seed=seed, max_seconds=max_seconds, **options)
     method.save(out)
     shutil.rmtree(checkpoint, ignore_errors=True)
     remarks.print(f"{model} ({preset}) trained in {time.monotonic() - begun:.0f} s, written to {out}", markup=False)
