@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.datasets.amazon_files import Reviews, read_reviews
-from neuroseqret.datasets.files import find, nothing_found
+from neuroseqret.datasets.files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, thin
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.sequences import EventSequences, IntArray
@@ -45,6 +45,7 @@ def read(
     min_events: int = 20,
     most: int = 3,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> EventSequences:
     """Windows of `min_events` to `events` reviews, at most `most` a product; `variant` stars or binary."""
     if variant not in (None, "stars", "binary"):
@@ -52,7 +53,7 @@ def read(
     paths = find(raw, *PATTERNS)
     if not paths:
         raise nothing_found(raw, "review .json(.gz) or ratings .csv(.gz) files of one or more categories")
-    files = [read_reviews(path) for path in paths]
+    files = [read_reviews(path) for path in track(paths, progress)]
     rated_by_two = [path for path, file in zip(paths, files, strict=True) if file.ratings.max() <= 1]
     if variant == "stars" and rated_by_two:
         raise DataError("rates by 0 and 1, not by stars", file=rated_by_two[0], remedy="take --variant binary")
@@ -60,11 +61,10 @@ def read(
     rng = np.random.default_rng(seed)
     parts = [_category(file, _category_name(path), binary, min_events) for path, file in zip(paths, files, strict=True)]
     cut = [part.cut(Windows(events, "shrink", min_events)) for part in parts]
-    kept = [part.take(thin(np.asarray(part.columns["source"]), most, rng)) for part in cut]
-    if not sum(map(len, kept)):
+    kept = Recordings.concat(part.take(thin(np.asarray(part.columns["source"]), most, rng)) for part in cut)
+    if not len(kept):
         raise DataError(f"no product has {min_events} reviews", file=raw, remedy="ask for fewer --min-events")
-    names = BINARY if binary else STARS
-    return EventSequences.concat(part.to_sequences(names, "days") for part in kept if len(part))
+    return kept.to_sequences(BINARY if binary else STARS, "days")
 
 
 def _category_name(path: Path) -> str:

@@ -18,21 +18,19 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from neuroseqret.datasets.files import find, json_file, nothing_found, text
+from neuroseqret.datasets.files import Progress, find, json_file, nothing_found, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
 from neuroseqret.errors import DataError, MissingExtraError, UserError
 from neuroseqret.sequences import EventSequences, FloatArray
 
 BAND, ORDER, LEVEL_SECONDS, LOUDNESS = (70.0, 350.0), 3, 0.020, 0.1
 FRAME_SECONDS, SPECTRUM_RATE, SPECTRUM_SIZE, SPECTRUM_RANGE, PRE_EMPHASIS = 0.025, 16_000, 2048, (50.0, 4000.0), 0.97
-Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 def read(
@@ -46,9 +44,8 @@ def read(
     """One sequence a recording of `min_events` events or more."""
     if variant not in ("cycles", "bands"):
         raise UserError(f"audio has no variant {variant!r}; choose cycles or bands")
-    listed = _listed(raw)
-    loop = progress(listed, len(listed)) if progress else listed
-    whole = Recordings.from_parts((*cycles(path), columns) for path, columns in loop)
+    listed = track(_listed(raw), progress)
+    whole = Recordings.from_parts((*cycles(path), columns) for path, columns in listed)
     if not len(whole):
         raise DataError("no recording has a voiced cycle", file=raw)
     edges = quantile_edges(whole.values, marks)

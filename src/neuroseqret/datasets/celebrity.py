@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from neuroseqret.datasets.files import find, nothing_found, text
+from neuroseqret.datasets.files import Progress, find, nothing_found, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, quantile_edges
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.sequences import EventSequences, FloatArray, IntArray
@@ -34,7 +34,9 @@ START_NAMES = [f"track starts, x quarter {x}, size quarter {h}" for x in range(1
 CELL_NAMES = [f"x quarter {x}, y quarter {y}" for x in range(1, 5) for y in range(1, 5)]
 
 
-def read(raw: Path, *, variant: str | None = None, events: int | None = None) -> EventSequences:
+def read(
+    raw: Path, *, variant: str | None = None, events: int | None = None, progress: Progress | None = None
+) -> EventSequences:
     """Sequences of one video each; `events` is the least number of tracks (csv) or of events (frames) in one."""
     tables = find(raw, "*.csv")
     chosen = [path for path in tables if text(path)[:200].startswith("video_id,")]
@@ -48,7 +50,7 @@ def read(raw: Path, *, variant: str | None = None, events: int | None = None) ->
     if variant not in (None, "changes", "frames"):
         raise UserError(f"celebrity has no variant {variant!r} for frames; choose changes or frames")
     default = 100 if variant == "frames" else 10
-    return _from_frames(paths, variant == "frames", default if events is None else events)
+    return _from_frames(paths, variant == "frames", default if events is None else events, progress)
 
 
 def _from_tracks(path: Path, tracks: int) -> EventSequences:
@@ -102,16 +104,16 @@ def _cells(first: FloatArray, second: FloatArray) -> npt.NDArray[np.int32]:
     return (4 * a + b).astype(np.int32)
 
 
-def _from_frames(paths: list[Path], every_frame: bool, events: int) -> EventSequences:
+def _from_frames(paths: list[Path], every_frame: bool, events: int, progress: Progress | None) -> EventSequences:
     parts, keys = [], []
     names: dict[tuple[str, str], int] = {}
-    for number, path in enumerate(paths):
+    for number, path in enumerate(track(paths, progress)):
         person, video = path.parts[-3], path.parts[-2]
         rows = _frames(path)
         parts.append(np.column_stack([rows, np.full(len(rows), number)]))
         keys.append(np.full(len(rows), names.setdefault((person, video), len(names))))
     rows, video_of = np.concatenate(parts), np.concatenate(keys)
-    frame, left, top, width, height, track = rows.T
+    frame, left, top, width, height, track_of = rows.T
     across, down = left + width / 2, top + height / 2
     for position, extent in ((across, left + width), (down, top + height)):
         # Boxes in pixels: the frame's size is not in the file, so the farthest box of the video stands for it.
@@ -120,9 +122,9 @@ def _from_frames(paths: list[Path], every_frame: bool, events: int) -> EventSequ
         position /= np.where(farthest > 2, farthest, 1.0)[video_of]
     cell = _cells(across, down)
     if not every_frame:
-        order = np.lexsort((frame, track))
+        order = np.lexsort((frame, track_of))
         first = np.ones(len(order), bool)
-        first[1:] = (track[order][1:] != track[order][:-1]) | (cell[order][1:] != cell[order][:-1])
+        first[1:] = (track_of[order][1:] != track_of[order][:-1]) | (cell[order][1:] != cell[order][:-1])
         kept = np.sort(order[first])
         frame, cell, video_of = frame[kept], cell[kept], video_of[kept]
     persons, videos = (np.array(part) for part in zip(*names, strict=True))

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from neuroseqret.datasets import refit
-from neuroseqret.datasets.files import find, nothing_found
+from neuroseqret.datasets.files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges, thin
 from neuroseqret.datasets.steps import relative_change, steps
 from neuroseqret.errors import DataError, UserError
@@ -54,6 +54,7 @@ def read(
     marks: int = 5,
     most: int = 2244,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> EventSequences:
     """Windows of `min_events` to `events` events; at most `most` of them a kind of appliance."""
     if variant not in ("steps", "readings"):
@@ -62,7 +63,7 @@ def read(
     traces = [] if houses else [p for p in find(raw, "dev_*.csv") if "synthetic" not in p.parts]
     if not houses and not traces:
         raise nothing_found(raw, "REFIT's CLEAN_House<n>.csv, or tracebase's <Appliance>/dev_*.csv")
-    parts = refit.devices(raw, houses) if houses else _traces(traces)
+    parts = refit.devices(raw, houses, progress) if houses else _traces(traces, progress)
     events_of = (_changes(times, watts, columns, variant == "steps") for times, watts, columns in parts)
     whole = Recordings.from_parts(part for device in events_of for part in _days(*device))
     if not len(whole):
@@ -95,12 +96,12 @@ def _days(times: FloatArray, change: FloatArray, columns: dict[str, str]) -> Ite
             yield t, x, {**columns, "source": f"{columns['device']}:{date}", "day": date}
 
 
-def _traces(paths: list[Path]) -> Iterator[tuple[FloatArray, FloatArray, dict[str, str]]]:
+def _traces(paths: list[Path], progress: Progress | None) -> Iterator[tuple[FloatArray, FloatArray, dict[str, str]]]:
     """Times, watts and columns of each tracebase file that overlaps none before it of the same meter."""
     by_meter: dict[str, list[Path]] = {}
     for path in paths:
         by_meter.setdefault(_meter(path), []).append(path)
-    for files in by_meter.values():
+    for files in track(by_meter.values(), progress):
         until = -np.inf
         for times, watts, columns in sorted(map(_trace, files), key=lambda part: float(part[0][0])):
             if times[0] > until:

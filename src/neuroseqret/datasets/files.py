@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from neuroseqret.errors import DataError
 from neuroseqret.sequences import FloatArray
+
+T = TypeVar("T")
+#: Wraps an iteration over so many things, to show how far it is.
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+def track(items: Collection[T], progress: Progress | None) -> Iterable[T]:
+    """The items, with progress shown where it is wanted."""
+    return items if progress is None else progress(items, len(items))
 
 
 def folder(raw: Path) -> Path:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroseqret.datasets.files import find, nothing_found
+from neuroseqret.datasets.files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
 from neuroseqret.datasets.steps import steps
 from neuroseqret.errors import DataError, MissingExtraError, UserError
@@ -41,7 +41,14 @@ EVENTS = {"beats": 50, "signal": 10_000, "changes": 200}
 CHANGE = 0.2
 
 
-def read(raw: Path, *, variant: str = "beats", events: int | None = None, marks: int = 5) -> EventSequences:
+def read(
+    raw: Path,
+    *,
+    variant: str = "beats",
+    events: int | None = None,
+    marks: int = 5,
+    progress: Progress | None = None,
+) -> EventSequences:
     """Windows of `events` events of every record; `marks` classes of change for the signal variants."""
     if variant not in EVENTS:
         raise UserError(f"health has no variant {variant!r}; choose {', '.join(EVENTS)}")
@@ -51,9 +58,11 @@ def read(raw: Path, *, variant: str = "beats", events: int | None = None, marks:
         raise nothing_found(raw, f"PhysioNet records, <record>.hea with <record>{suffix}")
     windows = Windows(EVENTS[variant] if events is None else events)
     if variant == "beats":
-        whole = Recordings.from_parts(_beats(record) for record in records)
+        whole = Recordings.from_parts(_beats(record) for record in track(records, progress))
         return whole.cut(windows).to_sequences(list(AAMI), "seconds")
-    cut = Recordings.from_parts(_signal(record, variant == "signal") for record in records).cut(windows)
+    cut = Recordings.from_parts(_signal(record, variant == "signal") for record in track(records, progress)).cut(
+        windows
+    )
     if not len(cut):
         raise DataError(f"no record has {windows.events} events", file=raw, remedy="ask for fewer --events")
     edges = quantile_edges(cut.values, marks)

@@ -103,6 +103,18 @@ class Recordings:
             {name: np.asarray(column)[first] for name, column in columns.items()},
         )
 
+    @classmethod
+    def concat(cls, parts: Iterable[Recordings]) -> Recordings:
+        """All recordings of parts that have the same columns."""
+        given = list(parts)
+        columns = given[0].columns if given else ()
+        return cls(
+            np.concatenate([np.empty(0), *(part.times for part in given)]),
+            np.concatenate([part.values for part in given]) if given else np.empty(0),
+            np.cumsum(np.concatenate([[0], *(part.lengths for part in given)])).astype(np.int64),
+            {name: [value for part in given for value in _plain(part.columns[name])] for name in columns},
+        )
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -152,6 +164,10 @@ class Recordings:
             mark_names=mark_names,
             time_unit=time_unit,
         )
+
+
+def _plain(column: Sequence[Any] | npt.NDArray[Any] | pa.Array) -> list[Any]:
+    return column.to_pylist() if isinstance(column, pa.Array) else np.asarray(column).tolist()
 
 
 def thin(

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from neuroseqret.datasets.files import find, text
+from neuroseqret.datasets.files import Progress, find, text, track
 from neuroseqret.errors import DataError
 from neuroseqret.sequences import FloatArray
 
@@ -22,10 +22,12 @@ NO_APPLIANCE = {"time", "unix", "aggregate", "issues"}
 UNUSED = {"not used", "unknown"}
 
 
-def devices(raw: Path, houses: list[Path]) -> Iterator[tuple[FloatArray, FloatArray, dict[str, str]]]:
+def devices(
+    raw: Path, houses: list[Path], progress: Progress | None = None
+) -> Iterator[tuple[FloatArray, FloatArray, dict[str, str]]]:
     """Times (seconds since 1970), watts and columns of every appliance of every house."""
     names = _appliances(raw)
-    for path in houses:
+    for path in track(houses, progress):
         table = _table(path)
         times = table.column("Unix").to_numpy().astype(np.float64)
         order = np.argsort(times, kind="stable")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroseqret.datasets.files import Progress, track
 from neuroseqret.datasets.music_abc import parse_tune
 from neuroseqret.datasets.music_kern import read_kern
 from neuroseqret.datasets.music_notes import Melody
@@ -42,8 +43,6 @@ MARKS = [
     "repeats",
     *(f"rises by {n} or more" if n == WIDEST else f"rises by {n}" for n in range(1, WIDEST + 1)),
 ]
-
-Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,7 @@ def read(most: int = 200, *, min_notes: int = 30, seed: int = 0, progress: Progr
     """All melodies with `group`, `source` (the piece), `title` and `voice`."""
     corpus = corpus_folder()
     parts: list[tuple[Any, Any, dict[str, str]]] = []
-    groups = progress(GROUPS.items(), len(GROUPS)) if progress else GROUPS.items()
-    for name, group in groups:
+    for name, group in track(GROUPS.items(), progress):
         rng = np.random.default_rng([seed, list(GROUPS).index(name)])
         taken: list[tuple[Any, Any, dict[str, str]]] = []
         for source, melodies in _pieces(corpus, group, rng):

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroseqret.datasets.files import find, nothing_found, text
-from neuroseqret.datasets.recordings import Recordings
+from neuroseqret.datasets.files import Progress, find, nothing_found, text, track
+from neuroseqret.datasets.recordings import Recordings, Windows
 from neuroseqret.errors import DataError
 from neuroseqret.sequences import EventSequences
 
@@ -32,11 +32,18 @@ EDGE = re.compile(r"\['(.*?)', '(.*?)', '(.*?)'\]\s*->\s*\['(.*?)', '(.*?)', '(.
 Node = tuple[str, str]
 
 
-def read(raw: Path, *, events: int = 200, min_events: int = 10, allow_pickle: bool = False) -> EventSequences:
+def read(
+    raw: Path,
+    *,
+    events: int = 200,
+    min_events: int = 10,
+    allow_pickle: bool = False,
+    progress: Progress | None = None,
+) -> EventSequences:
     """The first `events` events of each cascade that has `min_events`."""
     labels = [path for path in find(raw, "label.txt") if (path.parent / "tree").is_dir()]
     if labels:
-        return _trees(labels, events, min_events)
+        return _trees(labels, events, min_events, progress)
     streams = find(raw, "*.json", "*.jsonl", "*.pkl")
     if not streams:
         raise nothing_found(raw, "label.txt with tree/<tweet>.txt, or the retweet streams (train.json or train.pkl)")
@@ -51,18 +58,13 @@ def _streams(paths: list[Path], events: int, min_events: int, allow_pickle: bool
         part = read_file(path, allow_pickle=allow_pickle)
         if part.num_marks > len(FAME):
             raise DataError(f"{part.num_marks} marks, the retweet streams have {len(FAME)}", file=path)
-        lengths = np.minimum(part.lengths, events)
-        whole = Recordings(part.times, part.marks, part.offsets, {"source": _named(part, path)})
-        kept = whole._pieces(np.arange(len(part)), np.zeros(len(part), np.int64), lengths)
-        parts.append(kept.take(kept.lengths >= min_events).to_sequences(FAME, "seconds"))
-    return EventSequences.concat(parts)
+        sources = [f"{path.stem}:{id_}" for id_ in part.ids.to_pylist()]
+        parts.append(Recordings(part.times, part.marks, part.offsets, {"source": sources}))
+    first = Recordings.concat(parts).cut(Windows(events, "keep", min_events, most=1))
+    return first.to_sequences(FAME, "seconds")
 
 
-def _named(part: EventSequences, path: Path) -> list[str]:
-    return [f"{path.stem}:{id_}" for id_ in part.ids.to_pylist()]
-
-
-def _trees(labels: list[Path], events: int, min_events: int) -> EventSequences:
+def _trees(labels: list[Path], events: int, min_events: int, progress: Progress | None) -> EventSequences:
     known: dict[str, dict[str, str]] = {}
     for path in labels:
         for label, tweet in _labels(path):
@@ -71,7 +73,7 @@ def _trees(labels: list[Path], events: int, min_events: int) -> EventSequences:
             if before["label"] != label:
                 before["file"] = ""  # the collections disagree: of no use
     parts = []
-    for tweet, entry in sorted(known.items()):
+    for tweet, entry in track(sorted(known.items()), progress):
         path = Path(entry["file"])
         if not entry["file"] or not path.exists():
             continue
