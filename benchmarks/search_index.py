@@ -120,11 +120,12 @@ def measure(
     given, target, found = Given(corpus, queries), folder / "index", {}
     config = IndexConfig(model="self", dimension=dimension, settings=make_settings({}))
 
-    def fill(temporary: Path) -> None:
+    def fill(temporary: Path) -> IndexConfig:
         given.save(temporary / "model")
         LanceStore.create(temporary / "store", base_schema(dimension))
+        return config
 
-    create_folder(target, config, fill)
+    create_folder(target, fill)
     index = Index(target, config, LanceStore.open(target / "store"), given)
     spent = []
     for batch in batches(n, real):
@@ -164,7 +165,9 @@ def measure(
     rng = np.random.default_rng(0)
     opened.compact()
     fetch, _ = timed(
-        lambda q: opened._store.get(rng.choice(serials, 100, replace=False), ("id", "times", "marks")), 20, wall=True
+        lambda q: opened._view.snapshot().sequences(rng.choice(len(serials), 100, replace=False), opened._store),
+        20,
+        wall=True,
     )
     found["fetch_of_100_for_rerank"] = fetch
     if real is not None:

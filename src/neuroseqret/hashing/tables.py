@@ -114,13 +114,13 @@ def choose_length(codes: Codes, positions: Rows, target: float, sample: int = 10
     """The smallest L at which M buckets hold at most `target` of the corpus, for a query distributed like it.
 
     A random member shares a bucket with a fraction sum_b (n_b / n)^2 of the corpus, which for even buckets is
-    2^-L and for piled-up codes more; M tables meet at most M times that. L stops at log2(n) - 1, where more
-    buckets than sequences would cost memory and split nothing, and at 20.
+    2^-L and for piled-up codes more; M tables meet at most M times that. L stops at log2(n) - 2, where further
+    buckets would cost memory and split little, and at 20.
     """
     if not 0 < target <= 1:
         raise UserError(f"the target fraction lies in (0, 1], not {target}")
     n = len(codes)
-    longest = max(1, min(positions.shape[1], int(np.log2(max(n, 2))) - 1, 20))
+    longest = max(1, min(positions.shape[1], int(np.log2(max(n, 2))) - 2, 20))
     part = np.ascontiguousarray(codes[:: max(1, n // sample)])
     keys = [bucket_keys(part, row[:longest]) for row in np.ascontiguousarray(positions[:, :longest])]
     for length in range(1, longest):

@@ -79,7 +79,7 @@ class IndexConfig(BaseModel):
     settings: IndexSettings
 
 
-def create_folder(folder: Path, config: IndexConfig, fill: Callable[[Path], None]) -> None:
+def create_folder(folder: Path, fill: Callable[[Path], IndexConfig]) -> IndexConfig:
     """Make the folder in one step: `fill` writes model and store into a temporary sibling, which is then renamed."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "an index is there already; add to it with 'neuroseqret index add'"
@@ -87,7 +87,7 @@ def create_folder(folder: Path, config: IndexConfig, fill: Callable[[Path], None
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        fill(temporary)
+        config = fill(temporary)
         (temporary / CONFIG).write_text(config.model_dump_json(indent=1) + "\n")
         os.chmod(temporary, 0o755)
         if folder.exists():
@@ -95,6 +95,7 @@ def create_folder(folder: Path, config: IndexConfig, fill: Callable[[Path], None
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+    return config
 
 
 def read_config(folder: Path) -> IndexConfig:

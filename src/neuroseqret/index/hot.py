@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, OFFSET, SERIAL, Store
 
 CURRENT = "CURRENT"
+TIMES, MARKS = "times.bin", "marks.bin"
 LAYOUT_VERSION = 1
 _CHUNK = 65536
 Array = npt.NDArray[Any]
@@ -40,17 +41,33 @@ class Hot:
     embeddings: npt.NDArray[np.float32]  # (n, D)
     rows: pa.Table  # id, group, window, metadata
     finder: Finder
-    nbytes: int
+    nbytes: int  # of what search reads
+    begins: npt.NDArray[np.int64]  # (n,) where the row's events begin in `times` and `marks`
+    lengths: npt.NDArray[np.int32]  # (n,)
+    times: npt.NDArray[np.float64]
+    marks: npt.NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.serials)
+
+    def events(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+        """The sequences of rows: id, times, marks and the observation window where there is one."""
+        lengths = self.lengths[rows].astype(np.int64)
+        cuts = np.concatenate([[0], np.cumsum(lengths)])
+        source = np.repeat(self.begins[rows] - cuts[:-1], lengths) + np.arange(cuts[-1])
+        have = [name for name in ("id", "start", "end") if name in self.rows.column_names]
+        table = self.rows.select(have).take(pa.array(rows))
+        for name, values in (("times", self.times), ("marks", self.marks)):
+            table = table.append_column(name, pa.LargeListArray.from_arrays(pa.array(cuts), pa.array(values[source])))
+        return table
 
 
 def nothing(schema: pa.Schema, dimension: int) -> Hot:
     """The structure of no rows, where none was built yet."""
     embeddings = np.empty((0, dimension), np.float32)
     rows = schema.empty_table().select(look_columns(schema)).drop_columns([SERIAL])
-    return Hot(-1, np.empty(0, np.int64), embeddings, rows, Exhaustive(embeddings), 0)
+    none, few = np.empty(0, np.int64), np.empty(0, np.int32)
+    return Hot(-1, none, embeddings, rows, Exhaustive(embeddings), 0, none, few, np.empty(0), few)
 
 
 def look_columns(schema: pa.Schema) -> list[str]:
@@ -96,15 +113,18 @@ def _write(target: Path, store: Store, config: IndexConfig) -> None:
     settings, dimension = config.settings, config.dimension
     count = store.count()
     embeddings = np.empty((count, dimension), np.float32)
-    keys, rows, number = np.empty(count, np.int64), [], 0
-    for batch in store.scan([*look_columns(store.schema), KEY, EMBEDDING]):
-        part = slice(number, number + batch.num_rows)
-        embeddings[part] = embeddings_of(batch.column(EMBEDDING), dimension)
-        keys[part] = batch.column(KEY).to_numpy()
-        rows.append(batch.drop_columns([KEY, EMBEDDING]))
-        number += batch.num_rows
+    keys, lengths, rows, number = np.empty(count, np.int64), np.empty(count, np.int32), [], 0
+    with (target / TIMES).open("wb") as times, (target / MARKS).open("wb") as marks:
+        for batch in store.scan([*look_columns(store.schema), "times", "marks", KEY, EMBEDDING]):
+            part = slice(number, number + batch.num_rows)
+            embeddings[part] = embeddings_of(batch.column(EMBEDDING), dimension)
+            keys[part] = batch.column(KEY).to_numpy()
+            lengths[part] = _append(times, batch.column("times"))
+            _append(marks, batch.column("marks"))
+            rows.append(batch.drop_columns(["times", "marks", KEY, EMBEDDING]))
+            number += batch.num_rows
     table = pa.Table.from_batches(rows) if rows else store.schema.empty_table().select(look_columns(store.schema))
-    offsets = table.column(OFFSET).fill_null(0).to_numpy()
+    offsets = table.column(OFFSET).fill_null(0).to_numpy()  # windows of one sequence share its key
     order = np.lexsort((offsets, keys))
     embeddings = embeddings[order]
 
@@ -121,7 +141,11 @@ def _write(target: Path, store: Store, config: IndexConfig) -> None:
     _save_rows(target / "embeddings.npy", embeddings, layout)
     serials = table.column(SERIAL).to_numpy()[order]
     np.save(target / "serials.npy", serials)
-    table = table.drop_columns([SERIAL]).take(pa.array(order)).combine_chunks()
+    # Events stay in the order in which they were read; every row knows where its own begin.
+    np.save(target / "lengths.npy", lengths[order])
+    np.save(target / "begins.npy", (np.cumsum(lengths, dtype=np.int64) - lengths)[order])
+    empty = [name for name in table.column_names if count and table.column(name).null_count == count]
+    table = table.drop_columns([SERIAL, *empty]).take(pa.array(order)).combine_chunks()
     with pa.OSFile(str(target / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     meta = {
@@ -131,6 +155,13 @@ def _write(target: Path, store: Store, config: IndexConfig) -> None:
         "files": {f.name: f.stat().st_size for f in sorted(target.iterdir())},
     }
     (target / "meta.json").write_text(json.dumps(meta))
+
+
+def _append(stream: BinaryIO, column: pa.Array) -> npt.NDArray[np.int64]:
+    """Write the values of a list column one after another; gives the lists' lengths."""
+    offsets = column.offsets.to_numpy()
+    stream.write(np.ascontiguousarray(column.values.to_numpy()[offsets[0] : offsets[-1]]).data)
+    return np.diff(offsets)
 
 
 def _write_codes(target: Path, embeddings: npt.NDArray[np.float32], settings: IndexSettings, method: str) -> None:
@@ -180,4 +211,21 @@ def _open(target: Path, meta: dict[str, Any]) -> Hot:
     else:
         finder = Exhaustive(embeddings)
     rows = pa.ipc.open_file(pa.memory_map(str(target / "rows.arrow"))).read_all()
-    return Hot(meta["last_serial"], array("serials"), embeddings, rows, finder, sum(meta["files"].values()))
+
+    def mapped(name: str, kind: type) -> Array:
+        file = target / name
+        return np.memmap(file, kind, "c").view(np.ndarray) if file.stat().st_size else np.empty(0, kind)
+
+    size = sum(size for name, size in meta["files"].items() if name not in (TIMES, MARKS))
+    return Hot(
+        meta["last_serial"],
+        array("serials"),
+        embeddings,
+        rows,
+        finder,
+        size,
+        array("begins"),
+        array("lengths"),
+        mapped(TIMES, np.float64),
+        mapped(MARKS, np.int32),
+    )

@@ -62,19 +62,19 @@ class Index:
         probe = EventSequences.from_lists([([0.0, 1.0], [0, 0])], starts=[0.0], ends=[1.0])
         dimension = embedder.embed(probe, "corpus").shape[1]
 
-        def fill(temporary: Path) -> None:
-            embedder.save(temporary / "model")
+        def fill(temporary: Path) -> IndexConfig:
+            saved = read_model_config(embedder.save(temporary / "model"))
             LanceStore.create(temporary / "store", rows.base_schema(dimension))
+            return IndexConfig(
+                model=embedder.name,
+                dimension=dimension,
+                marks=saved["marks"] if isinstance(saved.get("marks"), int) else None,
+                mark_names=saved.get("mark_names"),
+                time_unit=saved.get("time_unit"),
+                settings=chosen,
+            )
 
-        described = {
-            "model": embedder.name,
-            "dimension": dimension,
-            "marks": getattr(embedder, "marks", None),
-            "mark_names": getattr(embedder, "mark_names", None),
-            "time_unit": getattr(embedder, "time_unit", None),
-        }
-        config = IndexConfig(**described, settings=chosen)
-        create_folder(target, config, fill)
+        config = create_folder(target, fill)
         made = cls(target, config, LanceStore.open(target / "store"), embedder)
         if corpus is not None:
             made.add(corpus)

@@ -21,7 +21,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.index.finders import Mask
 from neuroseqret.index.folder import IndexConfig
 from neuroseqret.index.hit import Hit, Hits, SearchReport
-from neuroseqret.index.rows import EVENTS, to_sequences
+from neuroseqret.index.rows import to_sequences
 from neuroseqret.index.snapshot import Rows, Snapshot
 from neuroseqret.index.store import OFFSET, PARENT, Store
 from neuroseqret.models.base import Embedder, RelevanceModel
@@ -88,7 +88,8 @@ class Search:
             rows, scores = self._rerank(queries[row : row + 1], rows[:reranked])
         possible = int(np.count_nonzero(self.allowed)) if len(self.allowed) else len(self.snapshot)
         report = SearchReport(method, possible, compared + more, reranked)
-        hits = (self._hit(r, s, rank) for rank, (r, s) in enumerate(zip(rows[: options.k], scores, strict=False), 1))
+        looked = self.snapshot.look(rows[: options.k])
+        hits = (_hit(found, float(scores[at]), at + 1) for at, found in enumerate(looked))
         return Hits(hits, query_id, report)
 
     def _best(self, vector: npt.NDArray[np.float32], number: int) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
@@ -106,7 +107,7 @@ class Search:
         while True:
             rows, scores, more, method = self._best(vector, wanted)
             compared += more
-            parents = [self.snapshot.look(int(row))[PARENT] for row in rows]
+            parents = [found[PARENT] for found in self.snapshot.look(rows)]
             first = sorted({parent: at for at, parent in reversed(list(enumerate(parents)))}.values())[:number]
             if len(first) == number or len(rows) < wanted:
                 return rows[first], scores[first], compared, method
@@ -116,27 +117,27 @@ class Search:
         """Rows of equal score by id, so that their order does not tell when they were added."""
         if len(rows) < 2 or not (np.diff(scores) == 0).any():
             return rows
-        names = np.array([self.snapshot.look(int(row))["id"] for row in rows])
+        names = np.array([found["id"] for found in self.snapshot.look(rows)])
         return rows[np.lexsort((names, -scores))]
 
     def _rerank(self, query: EventSequences, rows: Rows) -> tuple[Rows, npt.NDArray[np.float32]]:
         """The rows in the order of the reranking model's scores."""
         assert self.options.rerank is not None
-        table = self.store.get(self.snapshot.serials[rows], EVENTS)
+        table = self.snapshot.sequences(rows, self.store)
         scores = self.options.rerank.score(query, to_sequences(table, self.config))[0]
         order = np.argsort(-scores, kind="stable")
         return rows[order], scores[order]
 
-    def _hit(self, row: int, score: float, rank: int) -> Hit:
-        found = self.snapshot.look(int(row))
-        name, parent, offset = found.pop("id"), found.pop(PARENT), found.pop(OFFSET)
-        start, end, group = (found.pop(column, None) for column in ("start", "end", "group"))
-        metadata = {key: value for key, value in found.items() if value is not None}
-        place: dict[str, Any] = {}
-        if parent is not None:
-            stop = int(name.rsplit(":", 1)[1].rstrip("]"))
-            place = {"window": name, "offset": offset, "stop": stop, "start": start, "end": end}
-        return Hit(parent if parent is not None else name, float(score), rank, metadata, group, **place)
+
+def _hit(found: dict[str, Any], score: float, rank: int) -> Hit:
+    """A hit from a row's columns."""
+    name, parent, offset = found.pop("id"), found.pop(PARENT, None), found.pop(OFFSET, None)
+    start, end, group = (found.pop(column, None) for column in ("start", "end", "group"))
+    metadata = {key: value for key, value in found.items() if value is not None}
+    if parent is None:
+        return Hit(name, score, rank, metadata, group)
+    stop = int(name.rsplit(":", 1)[1].rstrip("]"))
+    return Hit(parent, score, rank, metadata, group, name, offset, stop, start, end)
 
 
 def expanded(

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from neuroseqret.index.finders import ALL, Exhaustive, Found, Mask
 from neuroseqret.index.hot import Hot
+from neuroseqret.index.rows import EVENTS
+from neuroseqret.index.store import Store
 
 Rows = npt.NDArray[np.int64]
 Vectors = npt.NDArray[np.float32]
@@ -82,9 +84,31 @@ class Snapshot:
         out[rows >= base] = self.tail_embeddings[rows[rows >= base] - base]
         return out
 
-    def look(self, row: int) -> dict[str, Any]:
-        """Id, group, window and metadata of a row."""
+    def look(self, rows: Rows) -> list[dict[str, Any]]:
+        """Id, group, window and metadata of rows."""
         base = len(self.hot)
-        table = self.hot.rows if row < base else self.tail_rows
-        found: dict[str, Any] = table.slice(row if row < base else row - base, 1).to_pylist()[0]
-        return found
+        if (rows < base).all():
+            return _records(self.hot.rows, rows)
+        late = rows >= base
+        early_ones = iter(_records(self.hot.rows, rows[~late]))
+        late_ones = iter(_records(self.tail_rows, rows[late] - base))
+        return [next(late_ones if is_late else early_ones) for is_late in late]
+
+    def sequences(self, rows: Rows, store: Store) -> pa.Table:
+        """Events of rows, in their order; those of the tail come from the store."""
+        base = len(self.hot)
+        late = rows >= base
+        if not late.any():
+            return self.hot.events(rows)
+        tables = [self.hot.events(rows[~late]), store.get(self.serials[rows[late]], EVENTS)]
+        place = np.concatenate([np.flatnonzero(~late), np.flatnonzero(late)])
+        return pa.concat_tables(tables, promote_options="default").take(pa.array(np.argsort(place)))
+
+
+def _records(table: pa.Table, rows: Rows) -> list[dict[str, Any]]:
+    """`table.take(rows).to_pylist()`; single values are read faster than a table is taken where rows are few."""
+    if len(rows) > 32:
+        taken: list[dict[str, Any]] = table.take(pa.array(rows)).to_pylist()
+        return taken
+    columns = [(name, table.column(name).chunk(0)) for name in table.column_names] if len(rows) else []
+    return [{name: column[row].as_py() for name, column in columns} for row in rows.tolist()]

@@ -128,7 +128,7 @@ class View:
 
 def _start(made: hot.Hot) -> Snapshot:
     dimension = made.embeddings.shape[1]
-    return Snapshot(made, made.serials, np.empty((0, dimension), np.float32), made.rows.slice(0, 0))
+    return Snapshot(made, made.serials, np.empty((0, dimension), np.float32), made.rows.slice(0, 0).combine_chunks())
 
 
 def _outgrown(snapshot: Snapshot) -> bool:
