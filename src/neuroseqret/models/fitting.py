@@ -70,8 +70,9 @@ class Fitting:
             "warm_up", self.settings.warm_up, lambda step: self.likelihood_loss(sampler.batch(step), step), shares
         )
         has_head = self.settings.head is not None
+        joint = self.settings.joint.model_copy(update={"steps": self._joint_steps(self.settings.joint.steps)})
         result = self._phase(
-            "joint", self.settings.joint, lambda step: self.joint_loss(sampler.batch(step), step), shares, not has_head
+            "joint", joint, lambda step: self.joint_loss(sampler.batch(step), step), shares, not has_head
         )
         queries, corpus = self.cached_vectors()
         if self.settings.head is None:
@@ -238,6 +239,12 @@ class Fitting:
         )
         self.network.projection = head
         return result.best
+
+    def _joint_steps(self, steps: int) -> int:
+        """At most so many steps as the epochs over train queries and corpus allow, and never fewer than 100."""
+        sequences = len(self.train_rows) + len(self.corpus)
+        allowed = round(self.settings.joint_epochs * sequences / (2 * self.settings.batch.size))
+        return min(steps, max(100, allowed))
 
     def _head_steps(self, steps: int) -> int:
         """As many steps as the work allows, so that the phase costs the same whatever the vectors' length."""

@@ -91,7 +91,10 @@ class Settings(_Settings):
     loss: LossSettings = LossSettings()
     batch: BatchSettings = BatchSettings()
     warm_up: LoopSettings = LoopSettings(steps=60)
-    joint: LoopSettings = LoopSettings(steps=500)
+    joint: LoopSettings = LoopSettings(steps=900)
+    joint_epochs: float = Field(
+        default=10.0, gt=0
+    )  # few sequences get fewer joint steps: the encoder learns them by heart
     head_batch: int = Field(default=128, ge=2)  # anchors of a step of the second phase
     head: LoopSettings | None = LoopSettings(steps=2500, learning_rate=2e-3, weight_decay=1e-3)  # None: no second phase
     head_work: float = Field(default=1.5e11, gt=0)  # multiply-adds of its forward passes: long vectors get fewer steps
@@ -122,6 +125,7 @@ def _paper(gamma: float, margin: float, batch: int, width: int) -> Settings:
         batch=BatchSettings(size=batch, pseudo_share=0.0),
         warm_up=LoopSettings(steps=0),
         joint=LoopSettings(steps=600, learning_rate=1e-3, weight_decay=1e-3),
+        joint_epochs=1000.0,
         head=None,
     )
 
