@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from neuroseqret.errors import DataError, UserError
+    from neuroseqret.evaluating import evaluate
     from neuroseqret.explanation import Explanation, explain
     from neuroseqret.index import Hit, Index
     from neuroseqret.methods import load
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "errors": ("DataError", "UserError"),
+    "evaluating": ("evaluate",),
     "explanation": ("Explanation", "explain"),
     "index": ("Hit", "Index"),
     "methods": ("load",),
@@ -55,6 +57,7 @@ __all__ = [
     "SelfAttention",
     "UserError",
     "__version__",
+    "evaluate",
     "explain",
     "load",
     "read",
