@@ -129,10 +129,12 @@ def test_default_with_strength_zero_is_its_first_stage() -> None:
     np.testing.assert_allclose(model.score(queries[:3], corpus), first_stage().score(queries[:3], corpus), atol=1e-6)
 
 
-def test_default_is_no_worse_than_its_first_stage_on_lists_it_chose_by() -> None:
-    tried = fitted("default").info["strengths_tried"]
-    assert max(tried.values()) >= tried["0"]
-    assert tried[f"{fitted('default').info['strength']:g}"] == max(tried.values())
+def test_the_strength_is_the_one_that_gains_most_where_it_gains_least() -> None:
+    info = fitted("default").info
+    least = {strength: min(gains) for strength, gains in info["strength_gains"].items()}
+    assert least["0"] == 0
+    assert least[f"{info['strength']:g}"] == pytest.approx(max(least.values()))
+    assert all(len(gains) == 2 for gains in info["strength_gains"].values())  # out of fold, and validation
 
 
 def literal() -> LiteralCross:

@@ -64,8 +64,8 @@ class CrossAttention(SecondStage):
             self.first_stage, *task, self.settings.memory, seed=seed, max_seconds=max_seconds, log=self.log
         )
         self.memory = fitted.memory
-        strength, tried = choose_strength(fitted.judged, _corrected, STRENGTHS)
-        self.info |= {"strength": strength, "strengths_tried": tried}
+        strength, tried = choose_strength(fitted.sides, _corrected, STRENGTHS)
+        self.info |= {"strength": strength, "strength_gains": tried}
 
     def _score(self, queries: EventSequences, candidates: EventSequences) -> Scores:
         if self.literal is not None:

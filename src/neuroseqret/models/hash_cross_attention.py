@@ -72,10 +72,10 @@ class HashCrossAttention(SecondStage, Embedder):
             self.first_stage, *task, self.settings.memory, seed=seed, max_seconds=max_seconds, log=self.log
         )
         self.memory = fitted.memory
-        strength, tried = choose_strength(fitted.judged, _diverging, DIVERGENCE_STRENGTHS)
-        mixing, mixings = choose_strength(fitted.judged, _embedded, EMBEDDING_STRENGTHS)
-        self.info |= {"strength": strength, "strengths_tried": tried}
-        self.info |= {"embedding_strength": mixing, "embedding_strengths_tried": mixings}
+        strength, tried = choose_strength(fitted.sides, _diverging, DIVERGENCE_STRENGTHS)
+        mixing, mixings = choose_strength(fitted.sides, _embedded, EMBEDDING_STRENGTHS)
+        self.info |= {"strength": strength, "strength_gains": tried}
+        self.info |= {"embedding_strength": mixing, "embedding_strength_gains": mixings}
 
     # ---------------------------------------------------------------- use
 

@@ -1,8 +1,10 @@
 """How a relevance memory is fitted: tables and centroids from the corpus, weights and strengths from lists.
 
 Weights are learned on out-of-fold queries (see `out_of_fold`). The strength with which the memory corrects the first
-stage is then chosen on the same queries' lists and those of the validation queries, from a grid that holds zero: where
-the memory does not help, the model is its first stage.
+stage is then chosen from a grid that holds zero, by what it gains on the out-of-fold lists and on those of the
+validation queries, whichever is less: out-of-fold metrics saw fewer queries than the first stage that is to be
+corrected, so they leave more to gain than there is; the validation lists are the first stage's own, but few. Where
+the memory does not help both, the model is its first stage.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.training.log import TrainingLog
 
-_LISTED = 250  # lists of each fold, and of validation, that strengths are chosen on
+_LISTED = 500  # lists of all folds, and of validation, that strengths are chosen on
+_MANY_QUERIES = 400  # with fewer train queries, more folds leave more of them to learn from
 _FEWEST_CELLS, _MOST_CELLS = 256, 4096
 
 
@@ -43,7 +46,7 @@ class JudgedLists:
 @dataclass(frozen=True)
 class FittedMemory:
     memory: RelevanceMemory
-    judged: list[JudgedLists]  # out-of-fold ones first, validation last
+    sides: list[list[JudgedLists]]  # lists of the folds; lists of the validation queries, where there are any
 
 
 def fit_memory(
@@ -71,11 +74,12 @@ def fit_memory(
         train_rows,
         seed=seed,
         steps=settings.out_of_fold_steps,
-        max_seconds=None if max_seconds is None else max_seconds / 3,
+        number=min(2 if len(train_rows) > _MANY_QUERIES else 4, len(train_rows)),
+        max_seconds=None if max_seconds is None else max_seconds / 6,
         log=log,
     )
     set_of = dict(zip(train_rows.tolist(), truth.tolist(), strict=True))
-    learned = [_some(fold, set_of, settings.most_queries // 2, rng) for fold in folds]
+    learned = [_some(fold, set_of, settings.most_queries // len(folds), rng) for fold in folds]
     blank = np.zeros(1 + len(tables.log_gains), np.float32)
     memories = [RelevanceMemory(tables, centroids_of(fold.corpus, sets), blank) for fold in folds]
     evidence = [m.evidence(queries[f.rows], f.queries) for m, f in zip(memories, learned, strict=True)]
@@ -83,15 +87,15 @@ def fit_memory(
     weights = fit_weights(np.concatenate(evidence, axis=1), np.concatenate(targets))
     embedded = first_stage.embed(corpus, "corpus")
     memory = RelevanceMemory(tables, centroids_of(embedded, sets), weights)
-    judged_rows = _at_most(validation_rows, _LISTED, rng)
-    own = Fold(judged_rows, first_stage.embed(queries[judged_rows], "query"), embedded)
-    judged = []
-    for fold, place in ((learned[0], memories[0]), (learned[1], memories[1]), (own, memory)):
+    for place in memories:
         place.weights = weights
-        if len(fold.rows):
-            few = Fold(fold.rows[:_LISTED], fold.queries[:_LISTED], fold.corpus)
-            judged.append(_judge(place, few, queries, corpus, relevance, settings.depth))
-    return FittedMemory(memory, judged)
+    few = [Fold(f.rows[: _LISTED // len(folds)], f.queries[: _LISTED // len(folds)], f.corpus) for f in learned]
+    task = (queries, corpus, relevance, settings.depth)
+    sides = [[_judge(m, fold, *task) for m, fold in zip(memories, few, strict=True) if len(fold.rows)]]
+    if len(validation_rows):
+        rows = _at_most(validation_rows, _LISTED, rng)
+        sides.append([_judge(memory, Fold(rows, first_stage.embed(queries[rows], "query"), embedded), *task)])
+    return FittedMemory(memory, sides)
 
 
 def _at_most(rows: IntArray, number: int, rng: np.random.Generator) -> IntArray:
@@ -127,20 +131,24 @@ def _judge(
 
 
 def choose_strength(
-    judged: list[JudgedLists],
+    sides: list[list[JudgedLists]],
     score: Callable[[JudgedLists, int, float], Floats],
     grid: tuple[float, ...],
-) -> tuple[float, dict[str, float]]:
-    """The strength with the highest mean of AP and nDCG@10 over all lists, and what it gives on each side.
+) -> tuple[float, dict[str, list[float]]]:
+    """The strength whose gain over none is largest on the side where it is least; and all gains, side by side.
 
-    `score(lists, k, strength)` are the scores of the candidates of the k-th query. A tie goes to the weaker one.
+    `score(lists, k, strength)` are the scores of the candidates of the k-th query; a gain is that in the mean of AP
+    and nDCG@10 over the lists of a side. The grid begins with 0, and a tie goes to the weaker strength.
     """
-    found = []
-    for strength in grid:
-        values = []
-        for part in judged:
-            scores = np.stack([score(part, k, strength) for k in range(len(part.lists.rows))])
-            values.append((list_average_precision(scores, part.lists) + list_ndcg(scores, part.lists)) / 2)
-        found.append(float(np.concatenate(values).mean()))
-    best = int(np.argmax(found))
-    return grid[best], {f"{strength:g}": value for strength, value in zip(grid, found, strict=True)}
+    found = np.array([[_quality(side, score, strength) for side in sides] for strength in grid])
+    gains = found - found[0]
+    best = int(np.argmax(np.round(gains.min(1), 9)))
+    return grid[best], {f"{strength:g}": row.tolist() for strength, row in zip(grid, gains, strict=True)}
+
+
+def _quality(side: list[JudgedLists], score: Callable[[JudgedLists, int, float], Floats], strength: float) -> float:
+    values = []
+    for part in side:
+        scores = np.stack([score(part, k, strength) for k in range(len(part.lists.rows))])
+        values.append((list_average_precision(scores, part.lists) + list_ndcg(scores, part.lists)) / 2)
+    return float(np.concatenate(values).mean())
