@@ -82,6 +82,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         lambda e: f"time {times[e]:.17g} is before the previous event's {times[e - 1]:.17g}",
         "sort the events by time or repair with 'sort'",
     )
+    del falls  # as large as the data's marks; the next check needs as much
     yield from flaw(
         "negative mark",
         np.flatnonzero(marks < 0),
@@ -167,7 +168,10 @@ def _has_id(ids: pa.Array) -> BoolArray:
 
 def _first_occurrences(ids: pa.Array) -> BoolArray:
     """True for a row whose id no earlier row has; rows without id are all first."""
-    codes = ids.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    encoded = ids.dictionary_encode()
+    if len(encoded.dictionary) == len(ids):
+        return np.ones(len(ids), bool)  # the usual case, and no sorting
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     first = np.zeros(len(ids), bool)
     first[np.unique(codes, return_index=True)[1]] = True
     return first | ~_has_id(ids)
