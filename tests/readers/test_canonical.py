@@ -13,7 +13,6 @@ import pytest
 
 from naive.readers import unseal
 from neuroseqret.errors import DataError
-from neuroseqret.readers import parquet as engine
 from neuroseqret.readers import read, scan, write
 from neuroseqret.sequences import EventSequences
 
@@ -136,8 +135,8 @@ def test_a_folder_without_files_is_one_line(tmp_path: Path) -> None:
 
 
 def test_many_batches_and_row_groups_come_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "BATCH_ROWS", 3)
-    monkeypatch.setattr(engine, "_EVENTS_PER_ROW_GROUP", 16)
+    monkeypatch.setattr("neuroseqret.readers.list_parquet._EVENTS_PER_BATCH", 12)
+    monkeypatch.setattr("neuroseqret.readers.parquet._EVENTS_PER_ROW_GROUP", 16)
     rng = np.random.default_rng(0)
     batch = EventSequences.from_lists(
         [(np.sort(rng.normal(size=n)), rng.integers(0, 4, n)) for n in rng.integers(1, 9, 40)],
@@ -149,6 +148,16 @@ def test_many_batches_and_row_groups_come_together(tmp_path: Path, monkeypatch: 
     parts = list(scan(tmp_path / "a.parquet", 2))
     assert {len(part) for part in parts} == {1, 2}
     assert EventSequences.concat(parts) == batch
+
+
+def test_empty_lists_between_row_groups_leave_no_gap(tmp_path: Path) -> None:
+    lengths = [0, 2, 0, 0, 3, 1, 0, 2]
+    rows = [(np.arange(n) + 10.0 * i, np.full(n, i)) for i, n in enumerate(lengths)]
+    batch = EventSequences.from_lists(rows, validate=False)
+    pq.write_table(batch.table, tmp_path / "a.parquet", row_group_size=2)
+    assert read(tmp_path / "a.parquet", validate=False) == batch
+    with pytest.raises(DataError, match="sequence 0: no events"):
+        read(tmp_path / "a.parquet")
 
 
 def test_a_scan_holds_one_batch_at_a_time(tmp_path: Path) -> None:
@@ -168,6 +177,14 @@ def test_a_column_map_renames_and_leaves_out(tmp_path: Path) -> None:
     assert back == EventSequences.from_lists([([1.0, 2.0], [1, 0])], ids=["u"], groups=["g"])
     unmarked = read(path, columns={"id": "user", "time": "when", "mark": None, "start": None})
     assert unmarked.marks.tolist() == [0, 0]
+
+
+def test_a_column_s_name_may_contain_dots(tmp_path: Path) -> None:
+    path = save(tmp_path / "a", id=["a"], **{"t.x": [[9.0]], "t": [[1.0, 2.0]], "k": [[0, 1]]})
+    back = read(path, columns={"time": "t", "mark": "k"})
+    assert back.times.tolist() == [1.0, 2.0]
+    back = read(path, columns={"time": "t.x", "mark": None})
+    assert back.times.tolist() == [9.0]
 
 
 def test_damaged_meaning_is_one_line(tmp_path: Path) -> None:

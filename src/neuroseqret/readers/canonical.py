@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from neuroseqret.errors import DataError
+from neuroseqret.readers.list_parquet import ListParquet
 from neuroseqret.readers.options import Options
-from neuroseqret.readers.parquet import ListParquet, checked_meaning, write_parquet
+from neuroseqret.readers.parquet import checked_meaning, write_parquet
 from neuroseqret.sequences import EventSequences
 
 ROLES = {"id": "id", "times": "times", "marks": "marks"}

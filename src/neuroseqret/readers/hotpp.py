@@ -10,8 +10,9 @@ from os import PathLike
 
 import pyarrow as pa
 
+from neuroseqret.readers.list_parquet import ListParquet
 from neuroseqret.readers.options import Options
-from neuroseqret.readers.parquet import ListParquet, write_parquet
+from neuroseqret.readers.parquet import write_parquet
 from neuroseqret.readers.values import numbers_if_all
 from neuroseqret.sequences import EventSequences
 

@@ -20,10 +20,9 @@ from neuroseqret.readers.long_table import (
 )
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.parquet import (
+    ParquetParts,
     damage_as_data_error,
     meaning_of,
-    open_parquet,
-    parquet_parts,
     write_parquet,
 )
 from neuroseqret.readers.values import is_text, sorted_names
@@ -37,8 +36,8 @@ class _LongParquet:
     """The file (or folder of files), its columns' roles, and what the marks are called."""
 
     def __init__(self, path: str | PathLike[str], options: Options) -> None:
-        self.files = [open_parquet(part) for part in parquet_parts(path)]
-        schema = self.files[0].schema_arrow
+        self.parts = ParquetParts(path)
+        self.schema = schema = self.parts.schema
         self.roles = find_roles(schema.names, options.roles)
         own_names, own_unit = meaning_of(schema, path)
         self.mark_names = options.mark_names or own_names
@@ -48,14 +47,12 @@ class _LongParquet:
             self.layout = json.loads(own).get("layout")
         marks = self.roles.get("marks")
         if self.mark_names is None and marks and is_text(schema.field(marks).type):
-            self.mark_names = sorted_names(
-                batch.column(0) for f in self.files for batch in f.iter_batches(_BATCH_EVENTS, columns=[marks])
-            )
+            texts = self.parts.batches(_BATCH_EVENTS, [marks])
+            self.mark_names = sorted_names(batch.column(0) for batch in texts)
 
     def tables(self) -> Iterator[pa.Table]:
-        for file in self.files:
-            for batch in file.iter_batches(_BATCH_EVENTS):
-                yield pa.Table.from_batches([batch])
+        for batch in self.parts.batches(_BATCH_EVENTS):
+            yield pa.Table.from_batches([batch])
 
     def assemble(self, table: pa.Table) -> EventSequences:
         made = assemble(table, self.roles, self.mark_names, self.layout)
@@ -66,9 +63,8 @@ def read(path: str | PathLike[str], options: Options) -> EventSequences:
     """All sequences; rows in any order."""
     with damage_as_data_error(path):
         file = _LongParquet(path, options)
-        schema = file.files[0].schema_arrow
         tables = list(file.tables())
-        return file.assemble(pa.concat_tables(tables) if tables else schema.empty_table())
+        return file.assemble(pa.concat_tables(tables) if tables else file.schema.empty_table())
 
 
 def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
@@ -81,7 +77,7 @@ def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterat
                 varying |= varying_columns(table, file.roles)
             file.layout = {
                 name: LARGE_LIST if name in varying else SEQUENCE
-                for name in file.files[0].schema_arrow.names
+                for name in file.schema.names
                 if name not in file.roles.values()
             }
         for table in whole_sequences(file.tables(), file.roles):

@@ -1,20 +1,20 @@
-"""Parquet with one row a sequence and its events in list columns: the engine behind several formats.
+"""Parquet files and folders of them: opening, checking, reading in batches, writing.
 
-The flat arrays are made once, at the size that the files' footers give, and filled batch by batch, so that a
-file is read in little more than the memory of its arrays; `scan` reads files larger than memory. A folder of
-Parquet files (as Spark writes them) is read as one file.
+A folder of Parquet files (as Spark writes them) counts as one file. Files that this library has written carry a
+checksum over everything (`seal`), which is checked before anything is read; in others the pages' own checksums are,
+where there are any.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,11 +22,8 @@ from neuroseqret.columns import MEANING_KEY
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import seal
 from neuroseqret.readers.files import new_file
-from neuroseqret.readers.lists import EVENT_ROLES, ListLayout, Part, join_column
-from neuroseqret.readers.values import sorted_names
 from neuroseqret.sequences import EventSequences
 
-BATCH_ROWS = 8192
 _EVENTS_PER_ROW_GROUP = 1 << 22
 
 
@@ -46,14 +43,6 @@ def damage_as_data_error(path: str | PathLike[str]) -> Iterator[None]:
         raise DataError(f"not readable as Parquet ({line})", file=path, remedy="write the file again") from error
 
 
-def open_parquet(path: Path) -> pq.ParquetFile:
-    """The file, with its seal checked and the pages' checksums on; call inside `damage_as_data_error`."""
-    if seal.is_broken(path):
-        raise DataError("damaged: the checksum does not fit", file=path, remedy="write or copy the file again")
-    # Neither pre-buffering nor whole column chunks: both would hold the compressed file beside its arrays.
-    return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
-
-
 def parquet_parts(path: str | PathLike[str]) -> list[Path]:
     """The file itself, or the Parquet files of a folder, sorted; Spark's markers and hidden files are left out."""
     root = Path(path)
@@ -66,79 +55,62 @@ def parquet_parts(path: str | PathLike[str]) -> list[Path]:
     return parts
 
 
-class ListParquet:
-    """Parquet whose events are in list columns; `roles` as in `ListLayout`."""
+@dataclass(frozen=True)
+class RowGroup:
+    """Some rows of one of the files, which can be read apart from the others."""
 
-    def __init__(
-        self,
-        path: str | PathLike[str],
-        roles: Mapping[str, str | None],
-        mark_names: Sequence[str] | None = None,
-        time_unit: str | None = None,
-    ) -> None:
-        """Names and unit given here win over the file's own."""
-        self.path = path
-        with damage_as_data_error(path):
-            self.files = [open_parquet(part) for part in parquet_parts(path)]
-            schema = self.files[0].schema_arrow
-            for file in self.files[1:]:
-                if not file.schema_arrow.equals(schema):
-                    raise DataError("its files have different columns", remedy="read them one by one")
-            own_names, own_unit = meaning_of(schema, path)
-            self.layout = ListLayout.of(schema, roles, mark_names or own_names)
-            if self.layout.needs_names:
-                marks = self.layout.roles["marks"]
-                batches = (batch for f in self.files for batch in f.iter_batches(BATCH_ROWS, columns=[marks]))
-                self.layout = ListLayout.of(schema, roles, sorted_names(b.column(0).flatten() for b in batches))
-            self._unit = time_unit or own_unit
+    part: int
+    group: int
+    first_row: int
+    rows: int
 
-    def read(self) -> EventSequences:
-        """All rows."""
-        with damage_as_data_error(self.path):
-            rows, room = self._sizes()
-            times, marks = np.empty(room, np.float64), np.empty(room, np.int32)
-            offsets = np.zeros(rows + 1, np.int64)
-            rest: dict[str, list[pa.Array]] = {}
-            row = event = 0
-            for part in self._parts(BATCH_ROWS):
-                stop, last = row + len(part.lengths), event + len(part.times)
-                if stop > rows or last > room:
-                    raise DataError("more rows than the footer says", remedy="write the file again")
-                times[event:last], marks[event:last] = part.times, part.marks
-                np.cumsum(part.lengths, out=offsets[row + 1 : stop + 1])
-                offsets[row + 1 : stop + 1] += event
-                for name, array in part.rest.items():
-                    rest.setdefault(name, []).append(array)
-                row, event = stop, last
-            if row != rows:
-                raise DataError(f"{row} rows, the footer says {rows}", remedy="write the file again")
-            names = ["id", *(n for n in self.layout.names.values() if n != "id" and n not in EVENT_ROLES)]
-            columns = {n: join_column(rest[n]) if n in rest else self.layout.empty_column(n) for n in names}
-            return self._with_unit(self.layout.sequences(offsets, times[:event], marks[:event], columns))
 
-    def scan(self, batch_rows: int) -> Iterator[EventSequences]:
-        """The rows in batches of at most `batch_rows`."""
-        with damage_as_data_error(self.path):
-            for part in self._parts(batch_rows):
-                yield self._with_unit(self.layout.one(part))
+class ParquetParts:
+    """A Parquet file or a folder of them, its checksums and footers read; use inside `damage_as_data_error`."""
 
-    def _with_unit(self, sequences: EventSequences) -> EventSequences:
-        return sequences.with_meaning(time_unit=self._unit)
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._paths = parquet_parts(path)
+        self._sealed = []
+        for part in self._paths:
+            state = seal.check(part)
+            if state is False:
+                raise DataError("damaged: the checksum does not fit", file=part, remedy="write or copy it again")
+            self._sealed.append(state is True)
+        self.footers = [pq.read_metadata(part) for part in self._paths]
+        self.schema: pa.Schema = pq.read_schema(self._paths[0])
+        for part in self._paths[1:]:
+            if not pq.read_schema(part).equals(self.schema):
+                raise DataError("its files have different columns", remedy="read them one by one")
+        self.rows = sum(footer.num_rows for footer in self.footers)
 
-    def _sizes(self) -> tuple[int, int]:
-        """Rows, and events at most: footers count a value for each event and for each empty list."""
-        footers = [file.metadata for file in self.files]
-        leaves = [footers[0].schema.column(i).path.split(".")[0] for i in range(footers[0].num_columns)]
-        leaf = leaves.index(self.layout.roles["times"])
-        groups = (footer.row_group(g) for footer in footers for g in range(footer.num_row_groups))
-        return sum(footer.num_rows for footer in footers), sum(group.column(leaf).num_values for group in groups)
+    def row_groups(self) -> list[RowGroup]:
+        groups, row = [], 0
+        for part, footer in enumerate(self.footers):
+            for group in range(footer.num_row_groups):
+                groups.append(RowGroup(part, group, row, footer.row_group(group).num_rows))
+                row += groups[-1].rows
+        return groups
 
-    def _parts(self, batch_rows: int) -> Iterator[Part]:
-        row = 0
-        for file in self.files:
-            for batch in file.iter_batches(batch_rows):
-                yield self.layout.part(batch, row)
-                row += len(batch)
+    def batches(self, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """All rows in batches of at most so many."""
+        for part in range(len(self._paths)):
+            with self._open(part) as file:
+                yield from file.iter_batches(rows, columns=columns)
+
+    def group_batches(self, group: RowGroup, rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of one group in batches, by this thread alone, so that several may read at once."""
+        with self._open(group.part) as file:
+            yield from file.iter_batches(rows, row_groups=[group.group], use_threads=False)
+
+    def _open(self, part: int) -> pq.ParquetFile:
+        # Neither pre-buffering nor whole column chunks: both would hold the compressed file beside its arrays.
+        return pq.ParquetFile(
+            self._paths[part],
+            metadata=self.footers[part],
+            pre_buffer=False,
+            buffer_size=1 << 20,
+            page_checksum_verification=not self._sealed[part],
+        )
 
 
 def meaning_of(schema: pa.Schema, path: str | PathLike[str]) -> tuple[tuple[str, ...] | None, str | None]:

@@ -32,21 +32,20 @@ def seal(path: Path) -> None:
         stream.write(_LENGTHS.pack(MARK, size, crc) + tail)
 
 
-def is_broken(path: Path) -> bool:
-    """True if the file carries a seal that does not fit its bytes; a file without a seal is not broken."""
+def check(path: Path) -> bool | None:
+    """True if the file's seal fits its bytes, False if it does not, None if there is none."""
     with path.open("rb") as stream:
         footer_at = _footer_position(stream)
         if footer_at is None or footer_at < _LENGTHS.size:
-            return False
+            return None
         stream.seek(footer_at - _LENGTHS.size)
         mark, size, crc = _LENGTHS.unpack(stream.read(_LENGTHS.size))
         if mark != MARK:
-            return False
+            return None
         stream.seek(footer_at)
         tail = stream.read()
-        if size != footer_at - _LENGTHS.size + len(tail):
-            return True
-        return bool(crc != zlib.crc32(tail, _crc(stream, footer_at - _LENGTHS.size)))
+        whole = size == footer_at - _LENGTHS.size + len(tail)
+        return whole and bool(crc == zlib.crc32(tail, _crc(stream, footer_at - _LENGTHS.size)))
 
 
 def _footer_position(stream: BinaryIO) -> int | None:
