@@ -13,8 +13,10 @@ import torch
 from naive.cross_data import awkward, first_stage, small_set
 from neuroseqret.batching import pad
 from neuroseqret.errors import UserError
-from neuroseqret.models.cross_attention import CrossAttention
+from neuroseqret.models.cross_attention import CrossAttention, _corrected
 from neuroseqret.models.literal_cross import LiteralCross
+from neuroseqret.models.memory_fitting import NEARLY, JudgedLists, choose_strength
+from neuroseqret.models.ranked_lists import RankedLists
 from neuroseqret.sequences import EventSequences
 
 QUICK = {"literal": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
@@ -129,12 +131,34 @@ def test_default_with_strength_zero_is_its_first_stage() -> None:
     np.testing.assert_allclose(model.score(queries[:3], corpus), first_stage().score(queries[:3], corpus), atol=1e-6)
 
 
-def test_the_strength_is_the_one_that_gains_most_where_it_gains_least() -> None:
+def test_the_strength_is_the_weakest_that_nearly_gains_most_where_it_gains_least() -> None:
     info = fitted("default").info
     least = {strength: min(gains) for strength, gains in info["strength_gains"].items()}
     assert least["0"] == 0
-    assert least[f"{info['strength']:g}"] == pytest.approx(max(least.values()))
+    enough = [strength for strength, gain in least.items() if gain >= NEARLY * max(least.values())]
+    assert f"{info['strength']:g}" == enough[0]
     assert all(len(gains) == 2 for gains in info["strength_gains"].values())  # out of fold, and validation
+
+
+def test_a_strength_that_harms_validation_is_not_taken() -> None:
+    rng = np.random.default_rng(0)
+
+    def side(helpful: bool) -> list[JudgedLists]:
+        """Lists in random order; the memory knows the relevant ones, or the others."""
+        truth = rng.random((30, 20)) < 0.3
+        attention = np.where(truth.ravel() == helpful, 0.9, 0.1).astype(np.float32)[:, None]
+        scores = -np.sort(-rng.random((30, 20)).astype(np.float32), axis=1)
+        lists = RankedLists(np.arange(30), np.arange(600).reshape(30, 20), scores, truth, truth.sum(1))
+        none = np.zeros((1, 1), np.float32)
+        return [
+            JudgedLists(
+                lists, np.ones((30, 1), np.float32), none, np.arange(600).reshape(30, 20), attention, none, none
+            )
+        ]
+
+    grid = (0.0, 0.1, 1.0, 10.0)
+    assert choose_strength([side(True), side(True)], _corrected, grid)[0] > 0
+    assert choose_strength([side(True), side(False)], _corrected, grid)[0] == 0
 
 
 def literal() -> LiteralCross:

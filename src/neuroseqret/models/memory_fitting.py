@@ -27,6 +27,7 @@ from neuroseqret.training.log import TrainingLog
 
 _LISTED = 500  # lists of all folds, and of validation, that strengths are chosen on
 _MANY_QUERIES = 400  # with fewer train queries, more folds leave more of them to learn from
+NEARLY = 0.95  # share of the best gain that a weaker strength must reach to be preferred
 _FEWEST_CELLS, _MOST_CELLS = 256, 4096
 
 
@@ -138,11 +139,13 @@ def choose_strength(
     """The strength whose gain over none is largest on the side where it is least; and all gains, side by side.
 
     `score(lists, k, strength)` are the scores of the candidates of the k-th query; a gain is that in the mean of AP
-    and nDCG@10 over the lists of a side. The grid begins with 0, and a tie goes to the weaker strength.
+    and nDCG@10 over the lists of a side. The grid rises from 0; of strengths that gain nearly as much as the best one
+    the weakest is taken.
     """
     found = np.array([[_quality(side, score, strength) for side in sides] for strength in grid])
     gains = found - found[0]
-    best = int(np.argmax(np.round(gains.min(1), 9)))
+    least = gains.min(1)
+    best = int(np.argmax(least >= NEARLY * max(float(least.max()), 0.0)))
     return grid[best], {f"{strength:g}": row.tolist() for strength, row in zip(grid, gains, strict=True)}
 
 
