@@ -44,8 +44,8 @@ class ProjectionSettings(_Settings):
     kind: Literal["none", "linear", "mlp"] = "mlp"
     hidden: int = Field(default=384, ge=1)
     dimension: int = Field(default=64, ge=1)
-    dropout: float = Field(default=0.2, ge=0, lt=1)
-    members: int = Field(default=1, ge=1)
+    dropout: float = Field(default=0.4, ge=0, lt=1)
+    members: int = Field(default=2, ge=1)
 
 
 class SimilaritySettings(_Settings):
@@ -97,7 +97,7 @@ class Settings(_Settings):
     )  # few sequences get fewer joint steps: the encoder learns them by heart
     head_batch: int = Field(default=128, ge=2)  # anchors of a step of the second phase
     head: LoopSettings | None = LoopSettings(steps=2500, learning_rate=2e-3, weight_decay=1e-3)  # None: no second phase
-    head_work: float = Field(default=1.5e11, gt=0)  # multiply-adds of its forward passes: long vectors get fewer steps
+    head_work: float = Field(default=4e11, gt=0)  # multiply-adds of its forward passes: long vectors get fewer steps
 
 
 DEFAULT = Settings()
