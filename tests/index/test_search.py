@@ -5,7 +5,7 @@ import pytest
 
 from naive import index as naive
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.index import Index
+from neuroseqret.index import Index, view
 from neuroseqret.index.search import expanded, scores_by_embedding
 from neuroseqret.sequences import EventSequences
 
@@ -27,6 +27,33 @@ def test_rerank_orders_the_best_n_by_the_other_model(tiny, tmp_path):
         queries[0], 5, rerank=reranker, rerank_top=20
     )
     assert len(index.search(queries[0], 1000, rerank=reranker, rerank_top=5)) == 80
+
+
+@pytest.mark.parametrize("windows", [{}, {"window_events": 12}])
+def test_rerank_sees_the_same_events_wherever_they_lie(tiny, tmp_path, monkeypatch, windows):
+    corpus, queries = naive.some_sequences(90), naive.some_sequences(3, seed=9)
+    corpus = corpus.with_column("end", corpus.observed()[1] + 1)
+
+    class Exact(naive.LengthReranker):
+        """Scores by everything that a candidate has: its events, its window, its id."""
+
+        def score(self, queries, candidates):
+            many = EventSequences.of(queries)
+            sums = np.add.reduceat(candidates.times * (1 + candidates.marks), candidates.offsets[:-1])
+            sums += candidates.ends + np.array([len(name) for name in candidates.ids.to_pylist()])
+            return np.tile(sums.astype(np.float32), (len(many), 1))
+
+    plain = Index.create(tiny, tmp_path / "plain", corpus, **windows)
+    expected = [[(h.id, h.score) for h in hits] for hits in plain.search(queries, 20, rerank=Exact(), rerank_top=300)]
+    monkeypatch.setattr(view, "REBUILD_ROWS", 40)
+    mixed = Index.create(tiny, tmp_path / "mixed", corpus[::-1][:70], **windows)
+    mixed.refresh()
+    monkeypatch.setattr(view, "REBUILD_ROWS", 10_000)
+    mixed.add(corpus)
+    assert [
+        [(h.id, h.score) for h in hits] for hits in mixed.search(queries, 20, rerank=Exact(), rerank_top=300)
+    ] == expected
+    assert 0 < mixed.info()["not_yet_in_structure"] < len(mixed)
 
 
 def test_a_model_whose_score_is_more_than_kappa_reranks_by_it(tmp_path):

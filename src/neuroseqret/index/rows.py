@@ -51,8 +51,8 @@ def check_meaning(sequences: EventSequences, config: IndexConfig) -> None:
             position=event - int(sequences.offsets[row]),
             remedy="leave the event out or train a model with this mark",
         )
-    for name in sequences.metadata.column_names:
-        if name in INTERNAL:
+    for name in INTERNAL:
+        if name in sequences.table.column_names:
             raise DataError(f"a metadata column is called {name!r}, which the index uses", remedy="rename it")
 
 
