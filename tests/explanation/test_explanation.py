@@ -84,7 +84,9 @@ def test_other_models_and_endless_sequences_are_refused(data: tuple[EventSequenc
         explain(model, endless[0], corpus[0])
 
 
-def test_the_picture_is_a_png(model: SelfAttention, data: tuple[EventSequences, EventSequences], tmp_path: Path) -> None:
+def test_the_picture_is_a_png(
+    model: SelfAttention, data: tuple[EventSequences, EventSequences], tmp_path: Path
+) -> None:
     corpus, queries = data
     picture(explain(model, queries[0], corpus[0]), tmp_path / "why.png")
     assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")

@@ -65,7 +65,9 @@ def convert(
     column: list[str] = COLUMNS,
     allow_pickle: bool = PICKLE,
     repair: str | None = typer.Option(
-        None, "--repair", help="Mend the data first: any of sort, drop, clip, deduplicate (ids), deduplicate-events, separated by commas."
+        None,
+        "--repair",
+        help="Mend the data first: any of sort, drop, clip, deduplicate (ids), deduplicate-events, separated by commas.",
     ),
     time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, to keep with the data."),
 ) -> None:
@@ -100,7 +102,9 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
     facts.add_column(style="cyan", no_wrap=True)
     facts.add_column()
     counts = [f"{numbers.sequences:,} sequences", f"{numbers.events:,} events", f"{numbers.marks} marks"]
-    counts += [f"{n:,} {what}" for n, what in ((numbers.groups, "groups"), (numbers.sources, "sources")) if n is not None]
+    counts += [
+        f"{n:,} {what}" for n, what in ((numbers.groups, "groups"), (numbers.sources, "sources")) if n is not None
+    ]
     facts.add_row("holds", ", ".join(counts))
     for line in lines or []:
         facts.add_row("", line)
@@ -110,7 +114,9 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
         )
     facts.add_row("time unit", escape(numbers.time_unit or "not given"))
     if numbers.first_time is not None:
-        facts.add_row("times", f"{numbers.first_time:g} to {numbers.last_time:g}, median window {numbers.span_median:g}")
+        facts.add_row(
+            "times", f"{numbers.first_time:g} to {numbers.last_time:g}, median window {numbers.span_median:g}"
+        )
     if numbers.gap_quantiles:
         shown = ", ".join(f"{100 * q:g}% {value:.4g}" for q, value in numbers.gap_quantiles.items())
         facts.add_row("gaps", f"mean {numbers.gap_mean:.4g}, ties {numbers.zero_gaps:.1%}")

@@ -19,4 +19,6 @@ def experiment(
     """Make a table or figure of the paper. Planned for the next version; use 'evaluate' for figures until then."""
     if name not in NAMES:
         raise UserError(f"no experiment is called {name!r}; there are {', '.join(NAMES)}")
-    raise UserError(f"experiment {name} is not in this version; 'neuroseqret evaluate' compares methods on a data folder")
+    raise UserError(
+        f"experiment {name} is not in this version; 'neuroseqret evaluate' compares methods on a data folder"
+    )
