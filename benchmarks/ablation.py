@@ -34,7 +34,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "linear-projection": ("default", {"projection": {"kind": "linear"}}),
     "no-projection": ("default", {"projection": {"kind": "none"}, "head": None}),
     "no-head-phase": ("default", {"head": None}),
-    "two-members": ("default", {"projection": {"members": 2}}),
+    "one-member": ("default", {"projection": {"members": 1}}),
     "similarity": ("default", {"similarity": {"form": "normalised"}}),
     "similarity-literal": ("default", {"similarity": {"form": "literal"}}),
     "unwarping": ("default", {"unwarp": {}}),
