@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,7 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
         facts.add_row("flaws", "none found")
     out.print(facts)
     edges = numbers.lengths.edges
-    spans = [f"{a:g}" if b - a == 1 else f"{a:g} to {b - 1:g}" for a, b in zip(edges, edges[1:], strict=False)]
+    spans = [f"{a:g}" if b - a == 1 else f"{a:g} to {b - 1:g}" for a, b in pairwise(edges)]
     _bars("events in a sequence", dict(zip(spans, numbers.lengths.counts, strict=True)))
     _bars("mark", numbers.mark_counts, most=30)
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 _PAIRS = 15  # joined by a line
 _NAMED = 10  # marks with a colour of their own
 # Okabe and Ito's colours tell apart under every kind of colour blindness; two greys complete them.
-_COLOURS = "#0072B2 #E69F00 #009E73 #CC79A7 #56B4E9 #D55E00 #F0E442 #000000 #666666 #AAAAAA".split()
+_COLOURS = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
+    *("#D55E00", "#F0E442", "#000000", "#666666", "#AAAAAA"),
+)
 
 
 def picture(explanation: Explanation, path: str | PathLike[str]) -> None:
