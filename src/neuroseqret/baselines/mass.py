@@ -10,7 +10,7 @@ between pairs with different m too.
 
 The algorithm's trick is to take the sliding products by FFT. That pays for long series only, so pairs of up to
 `FFT_PAYS` products take them one by one, compiled and over all candidates in one call: 0.1 to 2 microseconds a pair
-of event sequences, where a call of `stumpy.mass`, which gives the same numbers, takes 2 milliseconds.
+of event sequences, where a call of `stumpy.mass`, which gives the same numbers, takes about a millisecond.
 
 Conventions of stumpy: two constant windows are at distance 0, a constant and a varying one at sqrt(m), that is
 correlation 1/2. Where m = 1 there is no shape to compare, and every pair gets that 1/2.

@@ -17,6 +17,7 @@ from torch import Tensor
 from typing_extensions import Self
 
 from neuroseqret.baselines.contrastive import rows_of_split
+from neuroseqret.baselines.folders import MEANING, fitting_together, meaning
 from neuroseqret.baselines.intensity import Events, PointProcess
 from neuroseqret.baselines.series import inter_event_times
 from neuroseqret.batching import Batch, batches, pad
@@ -36,7 +37,7 @@ from neuroseqret.training.loop import LoopSettings, train
 BATCH = 64
 LONGEST = 512  # events of a training sequence; of a longer one a random run is taken
 _JUDGED = 512  # validation looks at no more queries than this
-_INFO = ("seed", "corpus_fingerprint", "validation", "mark_names", "time_unit")
+_INFO = ("seed", *MEANING, "validation")
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,8 @@ class PointProcessBaseline(Embedder):
         )
         self.info = {
             "seed": seed,
-            "corpus_fingerprint": corpus.fingerprint(),
+            **meaning(corpus),
             "validation": {} if result.best is None else {self.judged_by: result.best},
-            "mark_names": corpus.mark_names,
-            "time_unit": corpus.time_unit,
         }
         return self
 
@@ -183,17 +182,13 @@ class PointProcessBaseline(Embedder):
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
         config, tensors = read_model(folder, cls.name)
-        try:
+        with fitting_together(folder):
             made = cls(**config["settings"])
             made.marks, made.unit = config["marks"], config["unit"]
             made.scale = TimeScale.model_validate(config["scale"])
             made.network = cls.network_type(made.marks)
             made.network.load_state_dict(tensors)
             made.info = {name: config[name] for name in _INFO}
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise UserError(
-                f"{folder}: config and tensors do not fit together ({error}); fit the model again"
-            ) from error
         made.network.eval()
         return made
 

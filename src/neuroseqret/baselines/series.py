@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from neuroseqret.errors import UserError
+from neuroseqret.baselines.folders import fitting_together, meaning
 from neuroseqret.models.base import RelevanceModel, Scores
 from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.relevance import Relevance
@@ -122,12 +122,7 @@ class SeriesBaseline(RelevanceModel, Generic[Prepared]):
         **options: Any,
     ) -> Self:
         """Nothing to learn: the parameters are those of the original."""
-        self.info = {
-            "seed": seed,
-            "time_unit": corpus.time_unit,
-            "mark_names": corpus.mark_names,
-            "corpus_fingerprint": corpus.fingerprint(),
-        }
+        self.info = {"seed": seed, **meaning(corpus)}
         return self
 
     def score(
@@ -152,9 +147,7 @@ class SeriesBaseline(RelevanceModel, Generic[Prepared]):
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
         config, _ = read_model(folder, cls.name)
-        try:
+        with fitting_together(folder):
             made = cls(**config["settings"])
             made.info = config["info"]
-        except (KeyError, TypeError) as error:
-            raise UserError(f"{folder}: settings of another version ({error}); fit the method again") from error
         return made
