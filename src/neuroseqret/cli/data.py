@@ -53,7 +53,7 @@ def info(
         _print(f"{folder.name} (data folder)", whole.everything, lines)
         return
     known = format or sniff(file)
-    sequences = read(file, format=known, columns=_map(column), allow_pickle=allow_pickle, validate=False)
+    sequences = read(file, format=known, columns=column_map(column), allow_pickle=allow_pickle, validate=False)
     _print(f"{file.name} ({known})", describe(sequences))
 
 
@@ -68,7 +68,7 @@ def convert(
     repair: str | None = typer.Option(
         None,
         "--repair",
-        help="Mend the data first: any of sort, drop, clip, deduplicate (ids), deduplicate-events, separated by commas.",
+        help="Mend the data first: sort, drop, clip, deduplicate (ids), deduplicate-events; several with commas.",
     ),
     time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, to keep with the data."),
 ) -> None:
@@ -77,7 +77,12 @@ def convert(
     from neuroseqret.validation import repair as mend
 
     sequences = read(
-        source, format=format, columns=_map(column), allow_pickle=allow_pickle, time_unit=time_unit, validate=not repair
+        source,
+        format=format,
+        columns=column_map(column),
+        allow_pickle=allow_pickle,
+        time_unit=time_unit,
+        validate=not repair,
     )
     if repair:
         sequences, report = mend(sequences, [action.strip() for action in repair.split(",")])
@@ -87,7 +92,7 @@ def convert(
     remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)
 
 
-def _map(columns: list[str]) -> dict[str, str | None] | None:
+def column_map(columns: list[str]) -> dict[str, str | None] | None:
     """Column map from NAME=COLUMN words."""
     named: dict[str, str | None] = {}
     for word in columns:
