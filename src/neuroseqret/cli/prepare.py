@@ -86,7 +86,7 @@ def _from_file(
     time_unit: str | None,
     allow_pickle: bool,
 ) -> DataFolder:
-    from neuroseqret.cli.data import column_map as column_map
+    from neuroseqret.cli.data import column_map
     from neuroseqret.datasets.prepare import prepare_sequences
     from neuroseqret.readers import read
 
