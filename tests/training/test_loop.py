@@ -54,8 +54,7 @@ def test_the_callers_random_generator_is_left_alone():
     assert torch.equal(torch.rand(3), expected)
 
 
-@pytest.mark.parametrize("average", [0.0, 0.9])
-def test_the_best_weights_are_kept(average):
+def test_the_best_weights_are_kept():
     module, seen = model(), []
 
     def validate() -> float:
@@ -63,7 +62,7 @@ def test_the_best_weights_are_kept(average):
         seen.append(weights(module).clone())
         return value
 
-    settings = LoopSettings(steps=8, evaluations=4, average=average)
+    settings = LoopSettings(steps=8, evaluations=4)
     result = train(module, regression(module), settings, validate=validate)
     assert result.best == 0.9
     assert torch.equal(weights(module), seen[1])
@@ -88,9 +87,8 @@ def test_a_budget_is_kept_and_the_rate_still_falls_to_its_end():
     assert "validation" in log.records[-1]
 
 
-@pytest.mark.parametrize("average", [0.0, 0.9])
-def test_a_run_that_was_cut_off_goes_on_as_if_it_had_not_been(tmp_path, average):
-    settings = LoopSettings(steps=20, evaluations=4, average=average)
+def test_a_run_that_was_cut_off_goes_on_as_if_it_had_not_been(tmp_path):
+    settings = LoopSettings(steps=20, evaluations=4)
     values = iter([0.5, 0.9, 0.1, 0.2] * 2)
 
     def run(module, fail_at=None, folder=None):

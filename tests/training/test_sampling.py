@@ -55,16 +55,6 @@ def test_pseudo_queries_of_the_whole_corpus_come_from_any_group():
     assert set(np.concatenate([b.queries for b in batches])) == {0}
 
 
-def test_per_set_puts_several_of_a_group_in_a_batch():
-    queries = toy([str(i) for i in range(50)])
-    corpus = toy([str(i % 50) for i in range(500)])
-    relevance = Relevance.from_groups(queries, corpus)
-    one = PairSampler(relevance, np.arange(50), size=16).batch(0).positive.sum()
-    four = PairSampler(relevance, np.arange(50), size=16, per_set=4).batch(0).positive.sum()
-    assert four >= 2 * one
-    assert four >= 3 * 8
-
-
 def test_nothing_relevant_is_one_clear_error():
     with pytest.raises(UserError, match="no train query has a relevant corpus sequence"):
         PairSampler(Relevance.from_groups(toy(["z"]), CORPUS), np.array([0]))

@@ -64,12 +64,14 @@ class SelfAttention(Embedder):
         seed: int = 0,
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
-        **_: Any,
+        **options: Any,
     ) -> Self:
         """Learn from labelled queries, or without any label from sub-sequences of the corpus (and warn of it).
 
         `checkpoint` is a folder from which a run that was cut off goes on.
         """
+        if options:
+            raise TypeError(f"fit knows no option {', '.join(options)}")
         unsupervised = queries is None or (relevance is None and (queries.groups is None or corpus.groups is None))
         if unsupervised:
             warnings.warn(

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -26,11 +26,9 @@ class LoopState:
     """All that the loop knows between two steps, besides module and optimiser."""
 
     step: int = 0
-    total: int = 0
     seconds: float = 0.0
     best: float | None = None
     best_weights: Weights | None = None
-    average: Weights = field(default_factory=dict)
     waited: int = 0  # evaluations since the best one
     finished: bool = False
     smooth: float | None = None  # running mean of the loss
@@ -83,7 +81,6 @@ class Checkpoint:
         log.records[:] = meta.pop("log")
         state = LoopState(**meta)
         state.best_weights = _part(tensors, "best") or None
-        state.average = _part(tensors, "average")
         return state
 
     def maybe_save(
@@ -98,10 +95,9 @@ class Checkpoint:
     ) -> None:
         tensors = {f"module/{k}": v for k, v in module.state_dict().items()}
         tensors |= {f"best/{k}": v for k, v in (state.best_weights or {}).items()}
-        tensors |= {f"average/{k}": v for k, v in state.average.items()}
         for index, group in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{index}/{k}": torch.as_tensor(v) for k, v in group.items()}
-        plain = ("step", "total", "seconds", "best", "waited", "finished", "smooth", "lowest")
+        plain = ("step", "seconds", "best", "waited", "finished", "smooth", "lowest")
         meta = {"key": self.key, "log": log.records, **{k: getattr(state, k) for k in plain}}
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(phase)

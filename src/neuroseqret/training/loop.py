@@ -39,7 +39,6 @@ class LoopSettings(BaseModel):
     warmup: float = Field(default=0.05, ge=0, le=1)  # share of the phase over which the rate rises from 0
     evaluations: int = Field(default=5, ge=1)  # how often validation is looked at, evenly over the phase
     patience: int | None = Field(default=None, ge=1)  # stop after so many evaluations without a better one; None: never
-    average: float = Field(default=0.0, ge=0, lt=1)  # decay of the running mean of the weights that is kept; 0: none
     max_seconds: float | None = Field(default=None, gt=0)  # wall clock; the schedule shrinks to fit it
 
 
@@ -73,12 +72,10 @@ def train(
     optimizer = torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
     log = log if log is not None else TrainingLog()
     state = checkpoint.resume(phase, module, optimizer, log) if checkpoint else LoopState()
-    average = _Average(module, settings.average, state)
     due = {max(1, round(settings.steps * (k + 1) / settings.evaluations)) for k in range(settings.evaluations)}
     begun = time.monotonic() - state.seconds
     salt = zlib.crc32(phase.encode())
     stopped = state.finished
-    state.total = settings.steps
     with torch.random.fork_rng(devices=[]), ProgressDisplay(phase, settings.steps, settings.max_seconds) as display:
         module.train()
         display.resume(state.step)
@@ -97,18 +94,16 @@ def train(
             norm = nn.utils.clip_grad_norm_(parameters, settings.clip)
             optimizer.step()
             state.step += 1
-            average.update(module)
             number, size = value.item(), float(norm)
             state.check(number, size, phase, settings.learning_rate)
             state.seconds = time.monotonic() - begun
             record = {"phase": phase, "step": state.step, "loss": number, "rate": rate, "seconds": state.seconds}
             last = state.step == settings.steps or (settings.max_seconds or math.inf) <= state.seconds
             if validate is not None and (state.step in due or last):
-                with average.applied(module):
-                    module.eval()
-                    record["validation"] = found = float(validate())
-                    module.train()
-                    state.judge(found, module)
+                module.eval()
+                record["validation"] = found = float(validate())
+                module.train()
+                state.judge(found, module)
                 if settings.patience and state.waited >= settings.patience:
                     state.finished = stopped = True
             log.add(record)
@@ -118,8 +113,6 @@ def train(
         state.finished = True
         if state.best_weights is not None:
             module.load_state_dict(state.best_weights)
-        elif settings.average:
-            average.copy_to(module)
     if checkpoint:
         checkpoint.save(phase, state, module, optimizer, log)
     module.eval()
@@ -135,52 +128,3 @@ def schedule(done: float, warmup: float) -> float:
     if done < warmup:
         return max(done / warmup, 1e-3)
     return 0.5 * (1 + math.cos(math.pi * min((done - warmup) / max(1 - warmup, 1e-9), 1.0)))
-
-
-class _Average:
-    """Exponential running mean of the trainable weights; what is validated and kept when it is on."""
-
-    def __init__(self, module: nn.Module, decay: float, state: LoopState) -> None:
-        self.decay = decay
-        self.mean = state.average
-        if decay and not self.mean:
-            self.mean.update({k: p.detach().clone() for k, p in module.named_parameters() if p.requires_grad})
-        self.updates = state.step
-
-    @torch.no_grad()
-    def update(self, module: nn.Module) -> None:
-        if not self.decay:
-            return
-        self.updates += 1
-        decay = min(self.decay, (1 + self.updates) / (10 + self.updates))  # a young mean forgets faster
-        for name, parameter in module.named_parameters():
-            if parameter.requires_grad:
-                self.mean[name].lerp_(parameter.detach(), 1 - decay)
-
-    @torch.no_grad()
-    def copy_to(self, module: nn.Module) -> None:
-        for name, parameter in module.named_parameters():
-            if name in self.mean:
-                parameter.copy_(self.mean[name])
-
-    def applied(self, module: nn.Module) -> _Swapped:
-        return _Swapped(self, module)
-
-
-class _Swapped:
-    """The module with its averaged weights, for the time of a `with` block."""
-
-    def __init__(self, average: _Average, module: nn.Module) -> None:
-        self.average, self.module = average, module
-
-    def __enter__(self) -> None:
-        if self.average.decay:
-            self.own = {k: p.detach().clone() for k, p in self.module.named_parameters() if k in self.average.mean}
-            self.average.copy_to(self.module)
-
-    @torch.no_grad()
-    def __exit__(self, *_: object) -> None:
-        if self.average.decay:
-            for name, parameter in self.module.named_parameters():
-                if name in self.own:
-                    parameter.copy_(self.own[name])

@@ -37,8 +37,7 @@ class PairSampler:
     `train` are the rows of the queries to learn from. Pseudo-queries are corpus sequences: with
     `pseudo_from="train"` only such as are relevant to a train query; with `"corpus"` any sequence of a group, since
     the corpus' own groups are known without looking at any query (where relevance comes from qrels there are no
-    groups, and the two are the same). `per_set` anchors in a row share one relevant set, which gives batches with
-    several sequences of a group.
+    groups, and the two are the same).
     """
 
     def __init__(
@@ -49,7 +48,6 @@ class PairSampler:
         size: int = 64,
         pseudo_share: float = 0.5,
         pseudo_from: Literal["train", "corpus"] = "train",
-        per_set: int = 1,
         seed: int = 0,
     ) -> None:
         usable = train[relevance.counts[train] > 0]
@@ -57,7 +55,7 @@ class PairSampler:
             raise UserError(
                 "no train query has a relevant corpus sequence; check 'split', 'group' or the qrels of the data"
             )
-        self.train, self.size, self.seed, self.per_set = usable, size, seed, per_set
+        self.train, self.size, self.seed = usable, size, seed
         self.pseudo = round(size * pseudo_share)
         self._corpus_size = relevance.corpus_size
         # A relevant set is a group, or without groups the relevant rows of one query.
@@ -83,8 +81,8 @@ class PairSampler:
         rng = np.random.default_rng([self.seed, step])
         asked = self.size - self.pseudo
         queries = self._draw(self.train, asked, rng)
-        pseudo_sets = np.repeat(self._draw(self._pseudo_sets, -(-self.pseudo // self.per_set), rng), self.per_set)
-        sets = np.concatenate([self._set_of_query[queries], pseudo_sets[: self.pseudo]])
+        pseudo_sets = self._draw(self._pseudo_sets, self.pseudo, rng)
+        sets = np.concatenate([self._set_of_query[queries], pseudo_sets])
         corpus, pseudo = self._member(sets, rng), self._member(sets[asked:], rng)
         positive = self._contains(sets, corpus)
         ignore = np.zeros_like(positive)
