@@ -130,9 +130,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sequences.parquet"
         make_file(path, options.sequences, options.events)
-        print(
-            f"{options.sequences:,} sequences of {options.events} events, {path.stat().st_size / 1e6:,.0f} MB as Parquet"
-        )
+        size = path.stat().st_size / 1e6
+        print(f"{options.sequences:,} sequences of {options.events} events, {size:,.0f} MB as Parquet")
         runs: dict[str, list[dict[str, float]]] = {"pyarrow": [], "neuroseqret": [], "unchecked": []}
         for _ in range(options.rounds):
             for kind, results in runs.items():

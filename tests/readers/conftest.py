@@ -1,4 +1,4 @@
-"""Files of tests need not survive a power cut: no waiting for the disk."""
+"""Files of tests need not survive a power cut: no waiting for the disk; and hypothesis knows no deadline."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from unittest.mock import patch
 
 import pytest
+
+import strategies  # noqa: F401  # registers the profile of the property tests
 
 
 @pytest.fixture(scope="session", autouse=True)

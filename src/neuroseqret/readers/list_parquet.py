@@ -43,6 +43,9 @@ class ListParquet:
             own_names, own_unit = meaning_of(schema, path)
             self._unit = time_unit or own_unit
             self._layout = ListLayout.of(schema, roles, mark_names or own_names)
+            times = self._layout.roles["times"]
+            # Where the events of each row group begin, if no list is empty.
+            self._room = [0, *accumulate(self._parts.values(group, times) for group in self._parts.row_groups())]
             if self._layout.needs_names:
                 texts = self._parts.batches(self._rows_at_a_time(), [self._layout.roles["marks"]])
                 self._layout = ListLayout.of(schema, roles, sorted_names(b.column(0).flatten() for b in texts))
@@ -50,8 +53,7 @@ class ListParquet:
     def read(self) -> EventSequences:
         """All rows."""
         with damage_as_data_error(self.path):
-            groups = self._parts.row_groups()
-            room = [0, *accumulate(self._most_events(group) for group in groups)]
+            groups, room = self._parts.row_groups(), self._room
             arrays = _Arrays(self._parts.rows, room[-1])
             rows = self._rows_at_a_time()
 
@@ -100,20 +102,9 @@ class ListParquet:
     def _with_unit(self, sequences: EventSequences) -> EventSequences:
         return sequences.with_meaning(time_unit=self._unit)
 
-    def _most_events(self, group: RowGroup) -> int:
-        """How many events a row group has at most: the footer counts one value for an empty list too."""
-        footer = self._parts.footers[group.part]
-        leaves = (footer.schema.column(i).path for i in range(footer.num_columns))
-        leaf = next(i for i, path in enumerate(leaves) if self._column_of(path) == self._layout.roles["times"])
-        return int(footer.row_group(group.group).column(leaf).num_values)
-
-    def _column_of(self, leaf: str) -> str:
-        """The column to which a leaf of the file's schema belongs, whose name may contain dots itself."""
-        return max((n for n in self._layout.schema.names if leaf == n or leaf.startswith(f"{n}.")), key=len)
-
     def _rows_at_a_time(self) -> int:
-        events = sum(self._most_events(group) for group in self._parts.row_groups())
-        return max(int(_EVENTS_PER_BATCH / max(events / max(self._parts.rows, 1), 1)), 1)
+        """So many that a batch has about `_EVENTS_PER_BATCH` events."""
+        return max(int(_EVENTS_PER_BATCH / max(self._room[-1] / max(self._parts.rows, 1), 1)), 1)
 
 
 class _Arrays:

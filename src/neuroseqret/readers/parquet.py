@@ -66,16 +66,15 @@ class RowGroup:
 
 
 class ParquetParts:
-    """A Parquet file or a folder of them, its checksums and footers read; use inside `damage_as_data_error`."""
+    """A Parquet file or a folder of them, checked; use inside `damage_as_data_error`."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._paths = parquet_parts(path)
-        self._sealed = []
+        # Before anything is decoded: decoders trust what they decode and may crash over damage.
         for part in self._paths:
-            state = seal.check(part)
-            if state is False:
+            if seal.is_broken(part):
                 raise DataError("damaged: the checksum does not fit", file=part, remedy="write or copy it again")
-            self._sealed.append(state is True)
+        self._sealed = [seal.is_sealed(part) for part in self._paths]
         self.footers = [pq.read_metadata(part) for part in self._paths]
         self.schema: pa.Schema = pq.read_schema(self._paths[0])
         for part in self._paths[1:]:
@@ -90,6 +89,22 @@ class ParquetParts:
                 groups.append(RowGroup(part, group, row, footer.row_group(group).num_rows))
                 row += groups[-1].rows
         return groups
+
+    def values(self, group: RowGroup, column: str) -> int:
+        """How many values the footer counts in a list column: one an event, and one a list that is empty."""
+        if not self._sealed[group.part]:
+            # Looking up a damaged footer ends the process (no exception passes pyarrow's accessor); the decoder meets
+            # the same damage first and raises.
+            with self._open(group.part) as file:
+                next(file.iter_batches(1, row_groups=[group.group], columns=[column], use_threads=False), None)
+        footer = self.footers[group.part]
+        leaves = (footer.schema.column(i).path for i in range(footer.num_columns))
+        leaf = next(i for i, path in enumerate(leaves) if self._column_of(path) == column)
+        return int(footer.row_group(group.group).column(leaf).num_values)
+
+    def _column_of(self, leaf: str) -> str:
+        """The column to which a leaf of the file's schema belongs, whose name may contain dots itself."""
+        return max((n for n in self.schema.names if leaf == n or leaf.startswith(f"{n}.")), key=len)
 
     def batches(self, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows in batches of at most so many."""

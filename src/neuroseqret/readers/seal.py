@@ -32,20 +32,33 @@ def seal(path: Path) -> None:
         stream.write(_LENGTHS.pack(MARK, size, crc) + tail)
 
 
-def check(path: Path) -> bool | None:
-    """True if the file's seal fits its bytes, False if it does not, None if there is none."""
+def is_sealed(path: Path) -> bool:
+    """True if the file carries a seal, whether it fits or not."""
     with path.open("rb") as stream:
-        footer_at = _footer_position(stream)
-        if footer_at is None or footer_at < _LENGTHS.size:
-            return None
-        stream.seek(footer_at - _LENGTHS.size)
-        mark, size, crc = _LENGTHS.unpack(stream.read(_LENGTHS.size))
-        if mark != MARK:
-            return None
+        return _read_seal(stream) is not None
+
+
+def is_broken(path: Path) -> bool:
+    """True if the file carries a seal that does not fit its bytes."""
+    with path.open("rb") as stream:
+        found = _read_seal(stream)
+        if found is None:
+            return False
+        footer_at, size, crc = found
         stream.seek(footer_at)
         tail = stream.read()
-        whole = size == footer_at - _LENGTHS.size + len(tail)
-        return whole and bool(crc == zlib.crc32(tail, _crc(stream, footer_at - _LENGTHS.size)))
+        pages = footer_at - _LENGTHS.size
+        return size != pages + len(tail) or crc != zlib.crc32(tail, _crc(stream, pages))
+
+
+def _read_seal(stream: BinaryIO) -> tuple[int, int, int] | None:
+    """Where the footer begins, and what size and checksum the seal before it gives; None if there is none."""
+    footer_at = _footer_position(stream)
+    if footer_at is None or footer_at < _LENGTHS.size:
+        return None
+    stream.seek(footer_at - _LENGTHS.size)
+    mark, size, crc = _LENGTHS.unpack(stream.read(_LENGTHS.size))
+    return (footer_at, size, crc) if mark == MARK else None
 
 
 def _footer_position(stream: BinaryIO) -> int | None:

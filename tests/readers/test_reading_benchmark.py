@@ -1,0 +1,51 @@
+"""The reading benchmark runs at a small size, and breaks where a bound is broken."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "reading.py"
+pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured on Linux only")
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reading_benchmark", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_it_prints_the_three_ratios() -> None:
+    """Whether bounds hold at this size is not asked: fixed costs outweigh all else."""
+    arguments = ["--sequences", "2000", "--events", "5", "--rounds", "1"]
+    run = subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
+    assert run.returncode in (0, 1), run.stderr
+    ratios = re.findall(r"^(read, time|read, peak memory|all padded batches).* +(\d+\.\d\d)x", run.stdout, re.MULTILINE)
+    assert len(ratios) == 3
+    assert all(float(ratio) > 0 for _, ratio in ratios)
+    assert (run.returncode == 1) == ("BROKEN" in run.stdout)
+
+
+def test_reading_needs_little_more_memory_than_the_arrays(benchmark: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    benchmark.make_file(path, 200_000, 40)
+    run = benchmark.in_new_process("neuroseqret", str(path))
+    # Fixed costs (code, threads, a batch each) are still visible at this size, a second copy would be too.
+    assert run["peak"] < 1.3 * run["arrays"] + 60e6
+    assert run["arrays"] > 96e6
+
+
+def test_a_broken_bound_is_said(benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmark.report("x", 1.2, 1.5, "y")
+    assert not benchmark.report("x", 1.6, 1.5, "y")
+    assert capsys.readouterr().out.splitlines()[1].endswith("BROKEN")
