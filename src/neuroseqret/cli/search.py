@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from neuroseqret.cli.console import out
+from neuroseqret.cli.console import out, progress, remarks
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroseqret.index import Hits
+    from neuroseqret.index import Hits, Index
+    from neuroseqret.sequences import EventSequences
 
 FORMATS = ("table", "json", "trec")
 
@@ -29,6 +31,9 @@ def search(
     where: str | None = typer.Option(None, "--where", help="Condition on the metadata, as \"role = 'GK'\"."),
     exhaustive: bool = typer.Option(False, "--exhaustive", help="Compare with every sequence."),
     expand: bool = typer.Option(False, "--expand", help="Search again with the query moved towards its best hits."),
+    explain: Path | None = typer.Option(
+        None, "--explain", metavar="DIR", help="Write a picture for each query's best hit: why it was found."
+    ),
 ) -> None:
     """Rank the sequences of an index by their relevance to each query."""
     from neuroseqret import methods
@@ -38,9 +43,10 @@ def search(
     if form not in FORMATS:
         raise UserError(f"no format is called {form!r}; there are {', '.join(FORMATS)}")
     index = Index.open(folder)
+    asked = read(sequences)
     reranker = None if rerank is None else methods.load(rerank)
     found = index.search(
-        read(sequences),
+        asked,
         k,
         rerank=reranker,
         rerank_top=rerank_top,
@@ -48,6 +54,8 @@ def search(
         exhaustive=exhaustive,
         expand=expand,
     )
+    if explain is not None:
+        _explain(index, asked, found, explain)
     if form == "trec":
         for line in trec_lines(found):
             typer.echo(line)
@@ -56,6 +64,19 @@ def search(
     else:
         for hits in found:
             out.print(as_table(hits))
+
+
+def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Path) -> None:
+    """One PNG a query that has a hit, `0-QUERY.png`, numbered as the queries are."""
+    from neuroseqret.explanation import explain, picture
+
+    folder.mkdir(parents=True, exist_ok=True)
+    answered = [row for row, hits in enumerate(found) if hits]
+    best = index.get([found[row][0].window or found[row][0].id for row in answered])
+    for at, row in progress(enumerate(answered), "explaining", len(answered)):
+        name = re.sub(r"[^\w.-]+", "_", found[row].query)[:100]  # ids may hold anything, file names may not
+        picture(explain(index.model, asked[row], best[at]), folder / f"{row}-{name}.png")
+    remarks.print(f"{len(answered):,} explanations written to {folder}", markup=False)
 
 
 def trec_lines(found: list[Hits]) -> list[str]:

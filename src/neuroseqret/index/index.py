@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+import pyarrow as pa
 
 from neuroseqret import methods
 from neuroseqret.errors import UserError
@@ -171,6 +172,21 @@ class Index:
         vectors = np.ascontiguousarray(self.model.embed(many, "query"), np.float32)
         found = Search(snapshot, allowed, self._store, self.config, options).run(many, vectors)
         return found[0] if isinstance(queries, EventSequence) else found
+
+    def get(self, ids: str | Sequence[str]) -> EventSequences:
+        """The sequences with these ids as they are stored, in their order; windows by `Hit.window`."""
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        if not wanted:
+            return EventSequences.from_lists([])
+        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in wanted)
+        self._store.refresh()
+        columns = [name for name in self._store.schema.names if name not in rows.INTERNAL]
+        batches = list(self._store.scan(columns, where=f"id IN ({quoted})"))
+        row_of = {name: row for row, name in enumerate(name for b in batches for name in b.column("id").to_pylist())}
+        if missing := [name for name in wanted if name not in row_of]:
+            raise UserError(f"{self.folder}: holds no sequence {missing[0]!r}")
+        found = rows.to_sequences(pa.Table.from_batches(batches), self.config)
+        return found[np.array([row_of[name] for name in wanted])]
 
     def __len__(self) -> int:
         """Number of sequences (of windows, where the index holds windows)."""

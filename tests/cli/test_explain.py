@@ -1,0 +1,52 @@
+"""From data to explained hits on the command line: fit, index, search, the stored sequences by id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.calling import call
+from neuroseqret.datasets.simulate import simulate_retrieval
+from neuroseqret.errors import UserError
+from neuroseqret.index import Index
+from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.readers import write
+from neuroseqret.sequences import EventSequences
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EventSequences]:
+    folder = tmp_path_factory.mktemp("explain")
+    corpus, queries = simulate_retrieval(groups=3, per_group=6, seed=2)
+    short = {"warm_up": {"steps": 2}, "joint": {"steps": 2}, "head": {"steps": 5}}
+    model = SelfAttention(**short).fit(queries, corpus)
+    Index.create(model, folder / "whole", corpus)
+    Index.create(model, folder / "windows", corpus, window_events=10)
+    write(queries[:2].with_column("id", ["a/b c", "q2"]), folder / "queries.parquet")
+    return folder, corpus
+
+
+@pytest.mark.parametrize("index", ["whole", "windows"])
+def test_search_explains_the_best_hit_of_each_query(made: tuple[Path, EventSequences], index: str) -> None:
+    folder, _ = made
+    done = call(
+        "search", str(folder / index), str(folder / "queries.parquet"), "--explain", str(folder / f"why {index}")
+    )
+    assert done.returncode == 0, done.stderr
+    written = sorted((folder / f"why {index}").iterdir())
+    assert [path.name for path in written] == ["0-a_b_c.png", "1-q2.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+
+
+def test_stored_sequences_come_back_by_id(made: tuple[Path, EventSequences]) -> None:
+    folder, corpus = made
+    index = Index.open(folder / "whole")
+    wanted = [corpus[4].id, corpus[1].id]
+    back = index.get(wanted)
+    assert back.ids.to_pylist() == wanted
+    assert back.to_lists() == corpus[[4, 1]].to_lists()
+    assert back.groups is not None
+    assert back.groups.to_pylist() == [corpus[4].group, corpus[1].group]
+    with pytest.raises(UserError, match="holds no sequence 'it''s'|holds no sequence \"it's\""):
+        index.get("it's")
