@@ -84,7 +84,22 @@ def test_lifestream_asks_where_there_is_a_choice(tmp_path: Path) -> None:
     assert read(unknown, columns={"id": "b"}).ids.to_pylist() == ["y"]
     unknown = save(tmp_path / "c.parquet", id=["x"], when=[[1.0]], kind=[[1]])
     with pytest.raises(
-        DataError, match=r"no column 'event_time'; say columns={'time': ...} \(list columns: when, kind\)"
+        DataError, match=r"no list column 'event_time'; say columns={'time': ...} \(list columns: when, kind\)"
     ):
         read(unknown)
     assert read(unknown, columns={"time": "when"}).times.tolist() == [1.0]
+
+
+def test_easytpp_s_data_sets_as_parquet(tmp_path: Path) -> None:
+    path = save(
+        tmp_path / "train.parquet",
+        dim_process=[3],
+        seq_len=[2],
+        seq_idx=[7],
+        time_since_start=[[0.0, 1.5]],
+        time_since_last_event=[[0.0, 1.5]],
+        type_event=[[2, 0]],
+    )
+    assert sniff(path) == "lifestream"
+    back = read(path)
+    assert (back.ids.to_pylist(), back.to_lists()) == (["7"], [([0.0, 1.5], [2, 0])])

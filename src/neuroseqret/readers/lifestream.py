@@ -21,7 +21,9 @@ from neuroseqret.readers.values import is_text
 from neuroseqret.sequences import EventSequences
 
 TIME, MARK = "event_time", "event_type"
-_IDS = ("id", "client_id", "user_id", "customer_id", "cl_id", "seq_id", "sequence_id", "epk_id")
+#: Names that are understood without a column map: lifestream's, and those of EasyTPP's data sets as Parquet.
+TIMES, _MARKS = (TIME, "time_since_start"), (MARK, "type_event")
+_IDS = ("id", "client_id", "user_id", "customer_id", "cl_id", "seq_id", "sequence_id", "epk_id", "seq_idx")
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
@@ -52,16 +54,17 @@ def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
     """Id, times and marks: as mapped, else by lifestream's conventions, else an error that asks."""
     roles = dict(options.roles)
     if "times" not in roles:
-        if TIME not in schema.names:
-            lists = ", ".join(f.name for f in schema if is_list(f.type))
-            raise DataError(f"no column {TIME!r}", remedy=f"say columns={{'time': ...}} (list columns: {lists})")
-        roles["times"] = TIME
+        lists = [field.name for field in schema if is_list(field.type)]
+        known = [name for name in TIMES if name in lists]
+        if not known:
+            found = ", ".join(lists)
+            raise DataError(f"no list column {TIME!r}", remedy=f"say columns={{'time': ...}} (list columns: {found})")
+        roles["times"] = known[0]
     if "marks" not in roles:
         features = [f.name for f in schema if f.name != roles["times"] and _may_be_mark(f.type)]
-        if MARK in features:
-            roles["marks"] = MARK
-        elif len(features) == 1:
-            roles["marks"] = features[0]
+        known = [name for name in _MARKS if name in features] or features
+        if len(known) == 1:
+            roles["marks"] = known[0]
         else:
             found = ", ".join(features) or "none"
             raise DataError(

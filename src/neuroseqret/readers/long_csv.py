@@ -50,10 +50,13 @@ class _LongCsv:
             raise DataError("empty", remedy="write a header line and one line an event")
         self.delimiter = find_delimiter(lines[0])
         header = next(csv.reader([lines[0]], delimiter=self.delimiter))
-        if all(_is_number(name) for name in header):
-            raise DataError("the first line is not a header", remedy="name the columns in the first line")
         self.names = header
-        self.roles = find_roles(header, options.roles)
+        try:
+            self.roles = find_roles(header, options.roles)
+        except DataError:
+            if any(_is_number(name) for name in header):
+                raise DataError("the first line is not a header", remedy="name the columns there") from None
+            raise
         self.types = dict.fromkeys(header, _TEXT)
         for name in (self.roles.get("id"), self.roles.get("group"), *_ALWAYS_TEXT):
             if name in self.types:

@@ -52,7 +52,7 @@ def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
     for name, columns in (("canonical", canonical.ROLES), ("hotpp", hotpp.ROLES)):
         if {columns["times"], roles.get("marks") or columns["marks"]} <= lists:
             return name
-    if lifestream.TIME in lists:
+    if lists.intersection(lifestream.TIMES):
         return "lifestream"
     scalars = set(schema.names) - lists
     if any(name in scalars for name in CONVENTIONS["times"]) or not lists:

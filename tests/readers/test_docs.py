@@ -1,0 +1,26 @@
+"""The page on formats names every format, suffix and conventional column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from neuroseqret.readers import FORMATS
+from neuroseqret.readers.long_table import CONVENTIONS
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+
+
+def test_nothing_is_missing() -> None:
+    names = [*FORMATS, *(name for known in CONVENTIONS.values() for name in known)]
+    suffixes = [suffix for each in FORMATS.values() for suffix in each.suffixes if suffix != ".pickle"]
+    assert [word for word in names + suffixes if f"`{word}`" not in PAGE] == []
+
+
+def test_streaming_is_told_right() -> None:
+    rows = {
+        line.split("|")[1].strip(" `"): line.split("|")[4].strip()
+        for line in PAGE.splitlines()
+        if line.startswith("| `") and line.count("|") == 6
+    }
+    for name, each in FORMATS.items():
+        assert (rows[name] != "no") == (each.scan is not None), name
