@@ -198,6 +198,8 @@ def test_a_bad_column_map_is_one_line(small: EventSequences, tmp_path: Path) -> 
         read(tmp_path / "a.parquet", columns={"when": "t"})
     with pytest.raises(UserError, match="events need a time"):
         read(tmp_path / "a.parquet", columns={"time": None})
+    with pytest.raises(UserError, match="'id' is named twice; a column has one role"):
+        read(tmp_path / "a.parquet", columns={"id": "id", "group": "id"})
     with pytest.raises(UserError, match="mark_names is one string"):
         read(tmp_path / "a.parquet", mark_names="ab")
     with pytest.raises(UserError, match="mark_names holds 'a' twice"):
@@ -213,3 +215,18 @@ def test_names_and_unit_of_the_caller_win(small: EventSequences, tmp_path: Path)
     with pytest.raises(DataError, match=r"a.parquet: sequence a: event 1: mark 1 has no name"):
         read(tmp_path / "a.parquet", mark_names=["p"])
     assert read(tmp_path / "a.parquet", mark_names=["p"], validate=False).marks.max() == 1
+
+
+@pytest.mark.parametrize("name", ["gatech", "ifl-tpp", "paired-text"])
+@pytest.mark.filterwarnings("ignore::neuroseqret.readers.LossWarning")
+def test_formats_with_fixed_names_take_no_map(small: EventSequences, tmp_path: Path, name: str) -> None:
+    write(small, tmp_path / "file", name)
+    with pytest.raises(UserError, match="has names of its own; leave out the column map"):
+        read(tmp_path / "file", columns={"id": "x"}, allow_pickle=True)
+
+
+@pytest.mark.parametrize("name", ["long-csv", "easytpp-json", "easytpp-jsonl"])
+@given(batch=event_sequences(min_sequences=1, metadata=("bytes", "day", "record", "list"), min_events=2))
+@settings(max_examples=10)
+def test_types_that_text_has_no_form_for_do_no_harm(name: str, folder: Path, batch: EventSequences) -> None:
+    assert events(again(batch, name, folder)) == events(batch)

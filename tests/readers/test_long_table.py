@@ -204,3 +204,9 @@ def test_lists_that_are_not_of_events_survive_in_parquet_only(tmp_path: Path) ->
     with pytest.warns(LossWarning, match=r"nested columns \(tags\)"):
         write(batch, tmp_path / "a.csv")
     assert read(tmp_path / "a.csv").column("amount").to_pylist() == [[1, 2], [3]]
+
+
+def test_records_of_other_tools_become_lists(tmp_path: Path) -> None:
+    table = pa.table({"id": ["a", "a"], "time": [1.0, 2.0], "mark": [0, 1], "record": [{"x": 1}, {"x": 1}]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet").column("record").to_pylist() == [[{"x": 1}, {"x": 1}]]

@@ -36,11 +36,23 @@ def test_the_name_of_the_file_does_not_matter(tmp_path: Path, name: str, mislead
         ({"id": ["a"], "time": [1.0], "mark": [0]}, "long-parquet"),
         ({"id": ["a"], "time": [1.0], "mark": [0], "tags": [["x"]]}, "long-parquet"),
         ({"user": ["a"], "moment": [1.0], "what": [0]}, "long-parquet"),
+        ({"id": ["a"], "time": [1.0], "mark": [0], "record": [{"x": 1}]}, "long-parquet"),
     ],
 )
 def test_parquet_is_told_by_its_columns(tmp_path: Path, columns: dict, expected: str) -> None:
     pq.write_table(pa.table(columns), tmp_path / "x")
     assert sniff(tmp_path / "x") == expected
+
+
+def test_a_map_helps_to_tell(tmp_path: Path) -> None:
+    columns = {"id": ["a"], "times": [[1.0, 2.0]], "marks": [[0, 1]], "other": [[3, 4]], "when": [5.0]}
+    pq.write_table(pa.table(columns), tmp_path / "x")
+    for roles, expected in (
+        ({"time": "times"}, [0, 1]),
+        ({"mark": "other"}, [3, 4]),
+        ({"time": "times", "mark": "other", "id": "id"}, [3, 4]),
+    ):
+        assert read(tmp_path / "x", columns=roles).marks.tolist() == expected
 
 
 @pytest.mark.parametrize(

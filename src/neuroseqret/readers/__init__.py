@@ -61,6 +61,8 @@ def read(
     """
     options = Options.of(columns, mark_names, time_unit, allow_pickle, validate)
     chosen = format_named(format or sniff(path, options.roles))
+    if options.roles and not chosen.mapped:
+        raise UserError(f"{path}: {chosen.name} has names of its own; leave out the column map")
     try:
         return _finish(chosen.read(path, options), options, path)
     except DataError as error:

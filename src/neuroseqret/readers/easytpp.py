@@ -86,8 +86,8 @@ def write_lines(sequences: EventSequences, path: str | PathLike[str]) -> None:
 
 
 def _dump(row: dict[str, Any]) -> str:
-    """One line; what JSON has no form for (dates, bytes) is written as text."""
-    return json.dumps(row, ensure_ascii=False, default=str)
+    """One line; what JSON has no form for is written as text, bytes in hexadecimal."""
+    return json.dumps(row, ensure_ascii=False, default=lambda x: x.hex() if isinstance(x, bytes) else str(x))
 
 
 def _rows(sequences: EventSequences) -> Iterator[dict[str, Any]]:

@@ -34,7 +34,7 @@ class Format:
     """A format.
 
     `holds` says what it has room for beside times and marks, `suffixes` which names of files make `write` choose
-    it, `own_names` which column names it needs for itself.
+    it, `own_names` which column names it needs for itself, `mapped` whether a column map can rename its columns.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Format:
     scan: Callable[[Path, Options, int], Iterator[EventSequences]] | None = None
     suffixes: tuple[str, ...] = ()
     own_names: tuple[str, ...] = ()
+    mapped: bool = True
 
 
 _ALL = (
@@ -119,6 +120,7 @@ _ALL = (
         write=gatech.write,
         holds=frozenset({Part.SPLIT, Part.EVENTLESS, Part.MARK_COUNT}),
         suffixes=(".pkl", ".pickle"),
+        mapped=False,
     ),
     Format(
         name="ifl-tpp",
@@ -127,6 +129,7 @@ _ALL = (
         write=ifl_tpp.write,
         holds=frozenset({Part.IDS, Part.WINDOWS, Part.GROUPS, Part.EVENTLESS, Part.MARK_COUNT}),
         suffixes=(".pt", ".pth"),
+        mapped=False,
     ),
     Format(
         name="paired-text",
@@ -135,6 +138,7 @@ _ALL = (
         write=paired_text.write,
         holds=frozenset(),
         suffixes=(paired_text.MARKS_END, paired_text.TIMES_END),
+        mapped=False,
     ),
 )
 FORMATS: dict[str, Format] = {each.name: each for each in _ALL}

@@ -57,7 +57,7 @@ def _sequences(content: Any, options: Options) -> EventSequences:
         lists += found or []
         ids += [f"{name}-{number}" for number in range(len(found or []))]
         splits += [split] * len(found or [])
-    times, marks = (_values(lists, ids, key) for key in (options.roles.get("times") or TIME, _mark_key(options)))
+    times, marks = (_values(lists, ids, key) for key in (TIME, MARK))
     lengths = np.fromiter(map(len, lists), np.int64, len(lists))
     dims = content.get("dim_process")
     names = options.mark_names
@@ -74,14 +74,8 @@ def _sequences(content: Any, options: Options) -> EventSequences:
     )
 
 
-def _mark_key(options: Options) -> str | None:
-    return options.roles.get("marks", MARK)
-
-
-def _values(lists: list[list[Any]], ids: list[str], key: str | None) -> np.ndarray:
-    """One number of every event, flat; without a key zeros."""
-    if key is None:
-        return np.zeros(sum(map(len, lists)), np.int32)
+def _values(lists: list[list[Any]], ids: list[str], key: str) -> np.ndarray:
+    """One number of every event, flat."""
     try:
         values = np.asarray([event[key] for event in chain.from_iterable(lists)])
         if values.ndim == 1 and values.dtype.kind in "biuf":

@@ -119,7 +119,7 @@ def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterat
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """One line an event, columns `id`, `time`, `mark` and all others that are not lists; numbers to the last bit."""
+    """One line an event, columns `id`, `time`, `mark` and all others with a value a sequence or an event."""
     table, _ = explode(sequences, NAMES, lists=False)
     columns = {name: _writable(table.column(name)) for name in table.column_names}
     options = pa_csv.WriteOptions(delimiter="\t" if fspath(path).lower().endswith(".tsv") else ",")
@@ -128,8 +128,10 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
 
 
 def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Columns of types that CSV has no form for, as text."""
+    """Columns of types that CSV has no form for, as text; bytes in hexadecimal."""
     kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return pa.chunked_array([pa.array([value and value.hex() for value in column.to_pylist()], pa.string())])
     plain = pa.types.is_primitive(kind) and not pa.types.is_duration(kind) and not pa.types.is_float16(kind)
     return column if plain else column.cast(pa.large_string())
 

@@ -89,7 +89,7 @@ class _Groups:
 
     def changes(self, values: pa.Array) -> np.ndarray:
         """The events whose value is not that of their sequence's first event."""
-        if is_list(values.type):  # cannot be compared here; a list that is of the sequence is said to be so
+        if pa.types.is_nested(values.type):  # cannot be compared; one that is of the sequence is said to be so
             return np.arange(len(values))
         if not pa.types.is_dictionary(values.type):
             values = values.dictionary_encode()

@@ -46,6 +46,8 @@ class Options:
                 raise UserError(f"columns: no column is called {word!r}; name id, time, mark, start, end or group")
             if column is None and word in ("time", "times"):
                 raise UserError("columns: events need a time; name the column that holds it")
+            if column is not None and column in roles.values():
+                raise UserError(f"columns: {column!r} is named twice; a column has one role")
             roles[_ROLE_OF[word]] = column
         if isinstance(mark_names, str):
             raise UserError("mark_names is one string; give a list with one name per mark")

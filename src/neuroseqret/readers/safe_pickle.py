@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import io
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,13 +20,15 @@ from neuroseqret.errors import DataError
 _NUMERIC = "biuf"  # kinds of numpy types: booleans, integers, floats
 
 
-class Unfinished(Protocol):
+class Unfinished(ABC):
     """Stands for an array until all of the file has been read."""
 
-    def finished(self) -> Any: ...
+    @abstractmethod
+    def finished(self) -> np.ndarray:
+        """The array, or an error if the file did not give its content."""
 
 
-class _Array:
+class _Array(Unfinished):
     """A numpy array in the making: the pickle names it first and gives its content afterwards."""
 
     value: np.ndarray | None = None
@@ -38,8 +41,9 @@ class _Array:
         flat = _numbers(data, dtype)
         self.value = flat.reshape(shape, order="F" if fortran else "C").astype(dtype.value.newbyteorder("="))
 
-    def finished(self) -> Any:
+    def finished(self) -> np.ndarray:
         _check(self.value is not None, "array without content")
+        assert self.value is not None
         return self.value
 
 
@@ -176,8 +180,8 @@ def plain(value: Any, done: dict[int, Any] | None = None) -> Any:
     done = {} if done is None else done
     if id(value) in done:
         return done[id(value)]
-    result = value
-    if hasattr(value, "finished"):
+    result: Any
+    if isinstance(value, Unfinished):
         result = value.finished()
     elif isinstance(value, dict):
         result = {key: plain(item, done) for key, item in value.items()}

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import canonical, easytpp, hotpp, lifestream, paired_text
 from neuroseqret.readers.lists import is_list
@@ -42,16 +44,16 @@ def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = No
 
 
 def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
-    import pyarrow.parquet as pq
-
     with damage_as_data_error(file):
         schema = pq.read_schema(file)
     lists = {field.name for field in schema if is_list(field.type)}
-    if time := roles.get("times"):
-        return "lifestream" if time in lists else "long-parquet"
+    times, marks = roles.get("times"), roles.get("marks")
     for name, columns in (("canonical", canonical.ROLES), ("hotpp", hotpp.ROLES)):
-        if {columns["times"], roles.get("marks") or columns["marks"]} <= lists:
+        by_name = not (times and marks)  # with both mapped there is nothing left that would tell
+        if by_name and {times or columns["times"], marks or columns["marks"]} <= lists:
             return name
+    if times:
+        return "lifestream" if times in lists else "long-parquet"
     if lists.intersection(lifestream.TIMES):
         return "lifestream"
     scalars = set(schema.names) - lists

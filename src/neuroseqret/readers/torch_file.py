@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from neuroseqret.errors import DataError
-from neuroseqret.readers.safe_pickle import STAND_INS, SafeUnpickler, guarded, plain
+from neuroseqret.readers.safe_pickle import STAND_INS, SafeUnpickler, Unfinished, guarded, plain
 
 ZIP_MAGIC = b"PK\x03\x04"
 LEGACY_NUMBER = 0x1950A86A20F9469CFC6C
@@ -50,7 +50,7 @@ class _Storage:
         self.data: np.ndarray | None = None
 
 
-class _Tensor:
+class _Tensor(Unfinished):
     """A view on a storage, made an array when the storage is there."""
 
     def __init__(self, storage: Any, offset: Any, size: Any, stride: Any, *_: Any) -> None:
