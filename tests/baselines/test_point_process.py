@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from naive.random_sequences import random_sequences
 from neuroseqret import methods
-from neuroseqret.baselines.point_process import PointProcessBaseline
+from neuroseqret.baselines.point_process import PointProcessBaseline, by_length
+from neuroseqret.batching import pad
 from neuroseqret.errors import UserError
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences
@@ -70,6 +72,23 @@ def test_learns_embeds_and_keeps(name: str, tmp_path: Any) -> None:
 
     again = made(name, 12).fit(queries, corpus, seed=3)
     np.testing.assert_array_equal(again.embed(corpus), vectors)
+
+
+@pytest.mark.parametrize("longest", [4, 30])
+def test_parts_of_like_length_change_nothing(longest: int) -> None:
+    """A batch gives the same likelihood and vectors whole and in parts, in the same order."""
+    queries, corpus = queries_and_corpus()
+    model = made("thp", 0).fit(queries, corpus)
+    batch = pad(random_sequences(longest, 21, longest=longest))
+    parts = by_length(batch)
+    assert sorted(np.concatenate([p.rows for p in parts]).tolist()) == list(range(21))
+    per_event, vectors = model.forward(batch)
+    events = model.events(batch)
+    network = model.require()
+    states = network.states(events)
+    expected = network.log_likelihood(events, states).sum() / events.predicted.sum()
+    torch.testing.assert_close(per_event, expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(vectors, network.pooled(events, states), rtol=1e-4, atol=1e-5)
 
 
 def test_relevance_is_not_looked_at_without_rank() -> None:

@@ -35,6 +35,7 @@ from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
 
 BATCH = 64
+PARTS, PADDING = 4, 0.2  # a batch with more padding than this is computed in so many parts
 LONGEST = 512  # events of a training sequence; of a longer one a random run is taken
 _JUDGED = 512  # validation looks at no more queries than this
 _INFO = ("seed", *MEANING, "validation")
@@ -125,10 +126,23 @@ class PointProcessBaseline(Embedder):
             drawn = rng.choice(total, min(BATCH, total), replace=False)
             rows = drawn[drawn < len(task.corpus)], task.train[drawn[drawn >= len(task.corpus)] - len(task.corpus)]
             batch = join(pad(task.corpus, rows[0]), pad(task.queries, rows[1]))
-            events = self.events(crop(batch, LONGEST, 1.0, rng))
-            return -per_event(self.require(), events)
+            per_event, _ = self.forward(crop(batch, LONGEST, 1.0, rng))
+            return -per_event
 
         return of_step
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Log-likelihood per predicted event of a training batch (0 if it has none), and its vectors (B, width)."""
+        network = self.require()
+        likelihood, predicted = torch.zeros(()), 0
+        vectors = torch.empty(len(batch), network.width)
+        for part in by_length(batch):
+            events = self.events(part)
+            states = network.states(events)
+            likelihood = likelihood + network.log_likelihood(events, states).sum()
+            predicted += int(events.predicted.sum())
+            vectors = vectors.index_put((torch.from_numpy(part.rows),), network.pooled(events, states))
+        return likelihood / max(predicted, 1), vectors
 
     def judge(self, task: Task) -> Callable[[], float] | None:
         """Log-likelihood per event of the validation queries."""
@@ -193,6 +207,14 @@ class PointProcessBaseline(Embedder):
         return made
 
 
-def per_event(network: PointProcess, events: Events, states: Tensor | None = None) -> Tensor:
-    """Log-likelihood per predicted event of a batch; 0 if it has none."""
-    return network.log_likelihood(events, states).sum() / events.predicted.sum().clamp(min=1)
+def by_length(batch: Batch) -> list[Batch]:
+    """A batch in `PARTS` of like length if much of it is padding, else whole; `rows` are places in the given batch."""
+    wasteful = int(batch.lengths.sum()) < (1 - PADDING) * batch.times.numel()
+    order = torch.argsort(batch.lengths, stable=True)
+    parts = []
+    for chosen in order.tensor_split(PARTS if wasteful else 1):
+        if len(chosen):
+            width = int(batch.lengths[chosen].max())
+            tensors = (batch.times[chosen, :width], batch.marks[chosen, :width])
+            parts.append(Batch(chosen.numpy(), *tensors, batch.lengths[chosen], batch.spans[chosen]))
+    return parts

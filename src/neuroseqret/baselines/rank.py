@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroseqret.baselines.point_process import BATCH, LONGEST, PointProcessBaseline, Task, per_event
+from neuroseqret.baselines.point_process import BATCH, LONGEST, PointProcessBaseline, Task
 from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.baselines.sahp import SAHP
 from neuroseqret.baselines.thp import THP
@@ -46,15 +46,12 @@ class Ranked(PointProcessBaseline):
             pairs = sampler.batch(step)
             rng = np.random.default_rng([task.seed, step])
             corpus = pad(task.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
-            events = self.events(crop(join(pad(task.queries, pairs.queries), corpus), LONGEST, 1.0, rng))
-            network = self.require()
-            states = network.states(events)
-            vectors = network.pooled(events, states)
+            per_event, vectors = self.forward(crop(join(pad(task.queries, pairs.queries), corpus), LONGEST, 1.0, rng))
             anchors = len(pairs.positive)
             scores = vectors[:anchors] @ vectors[anchors:].T
             positive, ignore = torch.from_numpy(pairs.positive), torch.from_numpy(pairs.ignore)
             ranking = pairwise_hinge(scores, positive, MARGIN, ignore)
-            return ranking - LIKELIHOOD * per_event(network, events, states)
+            return ranking - LIKELIHOOD * per_event
 
         return of_step
 
