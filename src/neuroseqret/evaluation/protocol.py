@@ -4,7 +4,8 @@ Two protocols. `full` ranks the whole corpus. `sampled` is the paper's: for ever
 1000 random non-relevant ones; a query's list depends on the seed, its id and the corpus alone, never on the method.
 
 Two corpus conditions. `seen`: the corpus takes part in training, as in the paper. `unseen`: methods are trained with
-half of the corpus' sources and rank the other half, as with sequences that are indexed after training.
+half of the corpus' sources and rank the other half, as with sequences that are indexed after training (see
+`neuroseqret.splits.unseen_half` for groups with a single source).
 
 A query with nothing relevant in the ranked corpus has no AP; it is left out for all methods, and counted.
 """
