@@ -48,5 +48,5 @@ def test_stored_sequences_come_back_by_id(made: tuple[Path, EventSequences]) -> 
     assert back.to_lists() == corpus[[4, 1]].to_lists()
     assert back.groups is not None
     assert back.groups.to_pylist() == [corpus[4].group, corpus[1].group]
-    with pytest.raises(UserError, match="holds no sequence \"it's\""):
+    with pytest.raises(UserError, match='holds no sequence "it\'s"'):
         index.get("it's")
