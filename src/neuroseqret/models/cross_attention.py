@@ -82,9 +82,9 @@ class CrossAttention(SecondStage):
             return embedded
         return np.concatenate([embedded, strength**0.5 * self.memory.attend(sequences, embedded)], axis=1)
 
-    def _score_listed(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
+    def score_listed(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
         if self.literal is not None:
-            return super()._score_listed(queries, corpus, listed)
+            return super().score_listed(queries, corpus, listed)
         # A candidate is often on several lists: each is looked at once.
         some, place = np.unique(listed, return_inverse=True)
         of_queries, of_some = self._attended(queries, "query"), self._attended(corpus[some], "corpus")

@@ -108,9 +108,9 @@ class HashCrossAttention(SecondStage, Embedder):
         embedded = self.first_stage.embed(sequences, role)
         return embedded, self.memory.attend(sequences, embedded)
 
-    def _score_listed(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
+    def score_listed(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
         if self.literal is not None:
-            return super()._score_listed(queries, corpus, listed)
+            return super().score_listed(queries, corpus, listed)
         some, place = np.unique(listed, return_inverse=True)
         (v_q, a_q), (v_c, a_c) = self._attended(queries, "query"), self._attended(corpus[some], "corpus")
         strength = np.float32(self.info["strength"])

@@ -145,10 +145,10 @@ class SecondStage(RelevanceModel):
         first = self.first_stage.score(many, corpus) if first_stage_scores is None else np.asarray(first_stage_scores)
         first = first.reshape(len(many), len(corpus)).astype(np.float32)
         best = best_first(first, depth)
-        lifted = lift(first, best, self._score_listed(many, corpus, best))
+        lifted = lift(first, best, self.score_listed(many, corpus, best))
         return lifted[0] if isinstance(queries, EventSequence) else lifted
 
-    def _score_listed(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
+    def score_listed(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
         """Scores of the listed corpus rows of each query: (Q, depth)."""
         return np.stack([self._score(queries[k : k + 1], corpus[rows])[0] for k, rows in enumerate(listed)])
 
