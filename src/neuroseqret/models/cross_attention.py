@@ -13,16 +13,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import torch
 
 from neuroseqret.models.base import Scores
 from neuroseqret.models.conditioned import Floats
 from neuroseqret.models.literal_cross import Kind
-from neuroseqret.models.literal_scoring import fit_literal, literal_scores
+from neuroseqret.models.literal_scoring import literal_scores
 from neuroseqret.models.memory import product
-from neuroseqret.models.memory_fitting import JudgedLists, choose_strength, fit_memory
+from neuroseqret.models.memory_fitting import FittedMemory, JudgedLists, choose_strength
 from neuroseqret.models.second_stage import SecondStage
-from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
 
 STRENGTHS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -34,36 +32,7 @@ class CrossAttention(SecondStage):
     name: ClassVar[str] = "cross"
     literal_kind: Kind = "fisher"
 
-    def _learn(
-        self,
-        queries: EventSequences,
-        corpus: EventSequences,
-        relevance: Relevance,
-        train_rows: IntArray,
-        validation_rows: IntArray,
-        seed: int,
-        max_seconds: float | None,
-    ) -> None:
-        task = (queries, corpus, relevance, train_rows, validation_rows)
-        if self.settings.kind == "literal":
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                self.literal = self._new_literal()
-            best = fit_literal(
-                self.literal,
-                self.first_stage,
-                self.settings.literal,
-                *task,
-                seed=seed,
-                max_seconds=max_seconds,
-                log=self.log,
-            )
-            self.info["validation"] = {} if best is None else {"AP of lists": best}
-            return
-        fitted = fit_memory(
-            self.first_stage, *task, self.settings.memory, seed=seed, max_seconds=max_seconds, log=self.log
-        )
-        self.memory = fitted.memory
+    def _choose(self, fitted: FittedMemory) -> None:
         strength, tried = choose_strength(fitted.sides, _corrected, STRENGTHS)
         self.info |= {"strength": strength, "strength_gains": tried}
 

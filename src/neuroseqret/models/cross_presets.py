@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from neuroseqret.errors import UserError
-from neuroseqret.models.presets import PAPER_TABLE
+from neuroseqret.models.presets import PAPER_TABLE, chosen
 from neuroseqret.training.loop import LoopSettings
 
 
@@ -68,17 +67,4 @@ PRESETS: dict[str, CrossSettings] = {
 
 def cross_settings_of(preset: str, overrides: Mapping[str, Any]) -> CrossSettings:
     """A preset with some values replaced; nested settings take a mapping: `memory={"depth": 50}`."""
-    if preset not in PRESETS:
-        raise UserError(f"no preset is called {preset!r}; there are {', '.join(PRESETS)}")
-    try:
-        return CrossSettings.model_validate(_merge(PRESETS[preset].model_dump(), overrides))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
-
-
-def _merge(values: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    for key, new in overrides.items():
-        old = values.get(key)
-        values[key] = _merge(dict(old), new) if isinstance(old, dict) and isinstance(new, Mapping) else new
-    return values
+    return chosen(PRESETS, preset, overrides)

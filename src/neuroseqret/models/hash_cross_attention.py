@@ -19,16 +19,14 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 import numpy as np
-import torch
 
 from neuroseqret.models.base import Embedder, Role, Scores
 from neuroseqret.models.conditioned import Floats
 from neuroseqret.models.literal_cross import Kind
-from neuroseqret.models.literal_scoring import fit_literal, literal_embeddings, literal_scores
+from neuroseqret.models.literal_scoring import literal_embeddings, literal_scores
 from neuroseqret.models.memory import negative_divergence
-from neuroseqret.models.memory_fitting import JudgedLists, choose_strength, fit_memory
+from neuroseqret.models.memory_fitting import FittedMemory, JudgedLists, choose_strength
 from neuroseqret.models.second_stage import SecondStage
-from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences, IntArray
 
@@ -42,36 +40,7 @@ class HashCrossAttention(SecondStage, Embedder):
     name: ClassVar[str] = "hash-cross"
     literal_kind: Kind = "divergence"
 
-    def _learn(
-        self,
-        queries: EventSequences,
-        corpus: EventSequences,
-        relevance: Relevance,
-        train_rows: IntArray,
-        validation_rows: IntArray,
-        seed: int,
-        max_seconds: float | None,
-    ) -> None:
-        task = (queries, corpus, relevance, train_rows, validation_rows)
-        if self.settings.kind == "literal":
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                self.literal = self._new_literal()
-            best = fit_literal(
-                self.literal,
-                self.first_stage,
-                self.settings.literal,
-                *task,
-                seed=seed,
-                max_seconds=max_seconds,
-                log=self.log,
-            )
-            self.info["validation"] = {} if best is None else {"AP of lists": best}
-            return
-        fitted = fit_memory(
-            self.first_stage, *task, self.settings.memory, seed=seed, max_seconds=max_seconds, log=self.log
-        )
-        self.memory = fitted.memory
+    def _choose(self, fitted: FittedMemory) -> None:
         strength, tried = choose_strength(fitted.sides, _diverging, DIVERGENCE_STRENGTHS)
         mixing, mixings = choose_strength(fitted.sides, _embedded, EMBEDDING_STRENGTHS)
         self.info |= {"strength": strength, "strength_gains": tried}

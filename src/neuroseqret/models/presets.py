@@ -7,12 +7,14 @@ that most of its data sets share; `paper-audio` ... `paper-amazon` have the valu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from neuroseqret.errors import UserError
 from neuroseqret.training.loop import LoopSettings
+
+S = TypeVar("S", bound=BaseModel)
 
 
 class _Settings(BaseModel):
@@ -139,10 +141,16 @@ PRESETS: dict[str, Settings] = {
 
 def settings_of(preset: str, overrides: Mapping[str, Any]) -> Settings:
     """A preset with some values replaced; nested settings take a mapping: `encoder={"width": 64}`."""
-    if preset not in PRESETS:
-        raise UserError(f"no preset is called {preset!r}; there are {', '.join(PRESETS)}")
+    return chosen(PRESETS, preset, overrides)
+
+
+def chosen(presets: Mapping[str, S], preset: str, overrides: Mapping[str, Any]) -> S:
+    """One of the presets with some values replaced; whatever is wrong with either is one clear line."""
+    if preset not in presets:
+        raise UserError(f"no preset is called {preset!r}; there are {', '.join(presets)}")
+    base = presets[preset]
     try:
-        return Settings.model_validate(_merge(PRESETS[preset].model_dump(), overrides))
+        return type(base).model_validate(_merge(base.model_dump(), overrides))
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error

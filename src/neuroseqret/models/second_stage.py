@@ -23,7 +23,9 @@ from neuroseqret.models.cross_presets import CrossSettings, cross_settings_of
 from neuroseqret.models.event_tables import EventTables
 from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.models.literal_cross import Kind, LiteralCross
+from neuroseqret.models.literal_scoring import fit_literal
 from neuroseqret.models.memory import RelevanceMemory
+from neuroseqret.models.memory_fitting import FittedMemory, fit_memory
 from neuroseqret.models.ranked_lists import best_first, lift
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.models.unsupervised import sub_sequence_task
@@ -96,7 +98,6 @@ class SecondStage(RelevanceModel):
         }
         return self
 
-    @abstractmethod
     def _learn(
         self,
         queries: EventSequences,
@@ -108,6 +109,31 @@ class SecondStage(RelevanceModel):
         max_seconds: float | None,
     ) -> None:
         """Fit what comes after the first stage."""
+        task = (queries, corpus, relevance, train_rows, validation_rows)
+        if self.settings.kind == "literal":
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                self.literal = self._new_literal()
+            best = fit_literal(
+                self.literal,
+                self.first_stage,
+                self.settings.literal,
+                *task,
+                seed=seed,
+                max_seconds=max_seconds,
+                log=self.log,
+            )
+            self.info["validation"] = {} if best is None else {"AP of lists": best}
+            return
+        fitted = fit_memory(
+            self.first_stage, *task, self.settings.memory, seed=seed, max_seconds=max_seconds, log=self.log
+        )
+        self.memory = fitted.memory
+        self._choose(fitted)
+
+    @abstractmethod
+    def _choose(self, fitted: FittedMemory) -> None:
+        """Choose how strongly the memory corrects the first stage, on lists that neither was fitted on."""
 
     def _require_fitted(self) -> None:
         if self.memory is None and self.literal is None:
