@@ -166,12 +166,25 @@ def _has_id(ids: pa.Array) -> BoolArray:
     return pc.not_equal(ids, "").fill_null(False).to_numpy(zero_copy_only=False)
 
 
+def _all_different(ids: pa.Array, parts: int = 8) -> bool:
+    """True if no id occurs twice (empty ones apart); the usual case, so it is to be quick and small.
+
+    Ids are compared within parts by their last byte: a table of all of them at once would be the largest piece of
+    memory in reading and checking a file.
+    """
+    _, offsets, letters = ids.buffers()
+    if letters is None or not letters.size or ids.null_count:
+        return False
+    ends = np.frombuffer(offsets, np.int64)[ids.offset + 1 : ids.offset + len(ids) + 1]
+    part_of = np.frombuffer(letters, np.uint8)[np.maximum(ends - 1, 0)] % parts
+    return all(len(part.unique()) == len(part) for part in (ids.filter(part_of == i) for i in range(parts)))
+
+
 def _first_occurrences(ids: pa.Array) -> BoolArray:
     """True for a row whose id no earlier row has; rows without id are all first."""
-    encoded = ids.dictionary_encode()
-    if len(encoded.dictionary) == len(ids):
-        return np.ones(len(ids), bool)  # the usual case, and no sorting
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if _all_different(ids):
+        return np.ones(len(ids), bool)
+    codes = ids.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
     first = np.zeros(len(ids), bool)
     first[np.unique(codes, return_index=True)[1]] = True
     return first | ~_has_id(ids)
