@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-TIME_BOUND, MEMORY_BOUND, BATCHING_BOUND = 1.5, 1.3, 30.0
+TIME_BOUND, MEMORY_BOUND, BATCHING_BOUND = 1.5, 1.3, 20.0
 
 
 def make_file(path: Path, sequences: int, events: int) -> None:
@@ -87,15 +87,17 @@ def measure_read(kind: str, path: Path) -> dict[str, float]:
 
 
 def measure_batching(path: Path) -> dict[str, float]:
-    """Cut all sequences into padded batches, and copy their arrays, once each."""
+    """Cut all sequences into padded batches once, and copy their arrays."""
     from neuroseqret.batching import batches
     from neuroseqret.readers import read
 
     sequences = read(path, validate=False)
-    begin = time.perf_counter()
-    copies = [array.copy() for array in (sequences.times, sequences.marks, sequences.offsets)]
-    copied = time.perf_counter() - begin
-    del copies
+    copied = float("inf")
+    for _ in range(3):  # the first one pays for the machine's giving out the memory
+        begin = time.perf_counter()
+        copies = [array.copy() for array in (sequences.times, sequences.marks, sequences.offsets)]
+        copied = min(copied, time.perf_counter() - begin)
+        del copies
     begin = time.perf_counter()
     events = sum(int(batch.lengths.sum()) for batch in batches(sequences))
     batched = time.perf_counter() - begin

@@ -123,7 +123,7 @@ class ParquetParts:
             self._paths[part],
             metadata=self.footers[part],
             pre_buffer=False,
-            buffer_size=1 << 20,
+            buffer_size=1 << 18,
             page_checksum_verification=not self._sealed[part],
         )
 
