@@ -12,7 +12,7 @@ from neuroseqret.sequences import EventSequence
 
 #: How much of a melody is drawn, in its usual notes.
 SPAN = 48.0
-QUERY, RIGHT, WRONG = "#1f3a5f", "#2e8b57", "#b0413e"
+QUERY, RIGHT, WRONG = "#1f3a5f", "#009E73", "#D55E00"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def draw(shown: Sequence[Shown], path: Path) -> Path:
     for column, one in enumerate(shown):
         rows = [(one.query, QUERY, "query")]
         rows += [
-            (hit, RIGHT if relevant else WRONG, f"hit {rank}")
+            (hit, RIGHT if relevant else WRONG, f"{'✓' if relevant else '✗'} hit {rank}")
             for rank, (hit, relevant) in enumerate(zip(one.hits, one.relevant, strict=True), 1)
         ]
         for axis, (melody, colour, label) in zip(axes[:, column], rows, strict=False):
@@ -45,9 +45,7 @@ def draw(shown: Sequence[Shown], path: Path) -> Path:
             axis.set_visible(False)
         axes[len(rows) - 1, column].set_xlabel("time, in usual notes of the piece")
         axes[len(rows) - 1, column].tick_params(labelbottom=True)
-    figure.suptitle(
-        "Queries and what the index found: green hits are of the query's kind, red ones are not", fontsize=12
-    )
+    figure.suptitle("Queries and what the index found: ✓ hits are of the query's kind, ✗ ones are not", fontsize=12)
     figure.savefig(path, dpi=110)
     return path
 
