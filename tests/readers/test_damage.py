@@ -55,7 +55,7 @@ def damage(draw: st.DrawFn, content: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=35)
 def test_damage_is_found_or_harmless(name: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.getbasetemp() / f"damaged.{name}"
     with warnings.catch_warnings():

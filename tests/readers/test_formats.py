@@ -42,7 +42,7 @@ def events(batch: EventSequences) -> list[tuple[list[float], list[int]]]:
 
 @pytest.mark.parametrize("name", WHOLE)
 @given(batch=event_sequences())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_nothing_is_lost(name: str, folder: Path, batch: EventSequences) -> None:
     assert lost_by(batch, name) == []
     assert again(batch, name, folder) == batch
@@ -50,7 +50,7 @@ def test_nothing_is_lost(name: str, folder: Path, batch: EventSequences) -> None
 
 @pytest.mark.parametrize("name", sorted(set(FORMATS) - set(WHOLE)))
 @given(batch=event_sequences(min_sequences=1, limit=1e300))
-@settings(max_examples=25)
+@settings(max_examples=18)
 def test_what_is_not_said_to_be_lost_is_kept(name: str, folder: Path, batch: EventSequences) -> None:
     back = again(batch, name, folder)
     lost = lost_by(batch, name)
@@ -75,7 +75,7 @@ def test_what_is_not_said_to_be_lost_is_kept(name: str, folder: Path, batch: Eve
 
 @pytest.mark.parametrize("name", ["easytpp-json", "easytpp-jsonl", "long-csv"])
 @given(batch=event_sequences(min_sequences=1, named=False, metadata=("source", "text", "label"), nulls=False))
-@settings(max_examples=25)
+@settings(max_examples=18)
 def test_text_columns_survive_text_formats(name: str, folder: Path, batch: EventSequences) -> None:
     back = again(batch, name, folder)
     if not lost_by(batch, name):
