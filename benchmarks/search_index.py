@@ -16,6 +16,7 @@ import numpy.typing as npt
 import psutil
 
 from neuroseqret import methods
+from neuroseqret.errors import UserError
 from neuroseqret.index import Index
 from neuroseqret.index.folder import IndexConfig, create_folder, make_settings
 from neuroseqret.index.lance_store import LanceStore
@@ -81,7 +82,7 @@ class Given(Embedder):
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Given:
-        raise NotImplementedError
+        raise UserError(f"{folder}: holds no embeddings, they were given in memory; pass the model to Index.open")
 
 
 def batches(n: int, real: Real | None, seed: int = 0) -> Iterator[EventSequences]:
