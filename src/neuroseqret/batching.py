@@ -92,3 +92,19 @@ def batches(sequences: EventSequences, max_events: int = 16384) -> Iterator[Batc
     """All sequences as padded batches of like length; put results back in place by `batch.rows`."""
     for rows in rows_by_length(sequences.lengths, max_events):
         yield pad(sequences, rows)
+
+
+def join(first: Batch, second: Batch) -> Batch:
+    """Two batches as one, padded to the longer."""
+    width = max(first.times.shape[1], second.times.shape[1])
+
+    def both(a: Tensor, b: Tensor) -> Tensor:
+        return torch.cat([torch.nn.functional.pad(x, (0, width - x.shape[1])) for x in (a, b)])
+
+    return Batch(
+        np.concatenate([first.rows, second.rows]),
+        both(first.times, second.times),
+        both(first.marks, second.marks),
+        torch.cat([first.lengths, second.lengths]),
+        torch.cat([first.spans, second.spans]),
+    )

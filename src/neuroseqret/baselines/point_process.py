@@ -20,12 +20,11 @@ from neuroseqret.baselines.contrastive import rows_of_split
 from neuroseqret.baselines.folders import MEANING, fitting_together, meaning
 from neuroseqret.baselines.intensity import Events, PointProcess
 from neuroseqret.baselines.series import inter_event_times
-from neuroseqret.batching import Batch, batches, pad
+from neuroseqret.batching import Batch, batches, join, pad
 from neuroseqret.errors import UserError
 from neuroseqret.models.augment import crop
 from neuroseqret.models.base import Embedder, Role, Scores
 from neuroseqret.models.features import TimeScale
-from neuroseqret.models.fitting import join
 from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence

@@ -20,9 +20,8 @@ from neuroseqret.baselines.point_process import BATCH, LONGEST, PointProcessBase
 from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.baselines.sahp import SAHP
 from neuroseqret.baselines.thp import THP
-from neuroseqret.batching import pad
+from neuroseqret.batching import join, pad
 from neuroseqret.models.augment import crop
-from neuroseqret.models.fitting import join
 from neuroseqret.relevance import Relevance
 from neuroseqret.training.losses import pairwise_hinge
 from neuroseqret.training.ranking import mean_average_precision

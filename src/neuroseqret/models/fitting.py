@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroseqret.batching import Batch, pad, rows_by_length
+from neuroseqret.batching import Batch, join, pad, rows_by_length
 from neuroseqret.models.augment import crop, forget_marks
 from neuroseqret.models.features import Inputs, TimeScale
 from neuroseqret.models.network import Raw, RelevanceNetwork, likelihood_per_event
 from neuroseqret.models.presets import Settings
 from neuroseqret.models.projection import Projection
-from neuroseqret.models.similarity import deltas
+from neuroseqret.models.similarity import difference
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.training.checkpoint import Checkpoint
@@ -156,8 +156,8 @@ class Fitting:
         s = self.settings.similarity
         if s.form != "none":
             moved = self._shifted(batch, len(pairs.queries))
-            delta_t, delta_x = deltas(_rows(moved, slice(0, anchors)), _rows(moved, slice(anchors, None)), s.form)
-            scores = scores - s.gamma * (delta_t + delta_x).to(scores.dtype)
+            distance = difference(_rows(moved, slice(0, anchors)), _rows(moved, slice(anchors, None)), s.form, s.terms)
+            scores = s.kernel * scores - s.gamma * distance.to(scores.dtype)
         loss = self._ranking(scores, pairs)
         if self.network.unwarp is not None:
             loss = loss + self.network.unwarp.penalty()
@@ -270,22 +270,6 @@ def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
     """The queries with U(t) for t; padding stays 0."""
     times = torch.where(queries.mask, unwarp(queries.times), torch.zeros_like(queries.times))
     return Batch(queries.rows, times, queries.marks, queries.lengths, unwarp(queries.spans))
-
-
-def join(first: Batch, second: Batch) -> Batch:
-    """Two batches as one, padded to the longer."""
-    width = max(first.times.shape[1], second.times.shape[1])
-
-    def both(a: Tensor, b: Tensor) -> Tensor:
-        return torch.cat([torch.nn.functional.pad(x, (0, width - x.shape[1])) for x in (a, b)])
-
-    return Batch(
-        np.concatenate([first.rows, second.rows]),
-        both(first.times, second.times),
-        both(first.marks, second.marks),
-        torch.cat([first.lengths, second.lengths]),
-        torch.cat([first.spans, second.spans]),
-    )
 
 
 def _rows(batch: Batch, rows: slice) -> Batch:
