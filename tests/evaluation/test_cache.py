@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from neuroseqret.baselines.random import Random
-from neuroseqret.evaluation import cache as cache_module
 from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
@@ -63,27 +62,12 @@ def test_every_part_of_the_task_changes_its_fingerprint(sets):
     assert task_fingerprint(make_task(*sets())) == task_fingerprint(tasks[0])
 
 
-def test_key_follows_method_settings_and_code(monkeypatch):
-    parts = {"task": "t", "method": "histogram", "max_seconds": None}
+def test_key_follows_every_part():
+    parts = {"task": "t", "method": "histogram", "max_seconds": None, "code": "c"}
     key = result_key(**parts)
     assert key == result_key(**dict(reversed(parts.items())))
     assert key != result_key(**{**parts, "max_seconds": 3.0})
-    monkeypatch.setattr(cache_module, "code_version", lambda: "another")
-    assert key != result_key(**parts)
-
-
-def test_code_version_sees_source_files(monkeypatch, tmp_path):
-    package = tmp_path / "package"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    monkeypatch.setattr("neuroseqret.__file__", str(package / "__init__.py"))
-    versions = []
-    for text in ("x = 1\n", "x = 2\n", "x = 1\n"):
-        (package / "module.py").write_text(text)
-        cache_module.code_version.cache_clear()
-        versions.append(cache_module.code_version())
-    cache_module.code_version.cache_clear()
-    assert versions[0] == versions[2] != versions[1]
+    assert key != result_key(**{**parts, "code": "d"})
 
 
 def test_folder_fingerprint_is_of_the_content(sets, tmp_path):

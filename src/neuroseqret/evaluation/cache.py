@@ -2,7 +2,7 @@
 
 The key of a result is a hash of all that it depends on: the content of the data, the task (protocol, condition, split,
 seed, queries drawn), the method (its name, or the bytes of its model folder), the time it may train for, and the
-code (every source file of this package, versions of torch and numpy). What is not equal in all of these is another
+code behind the method (see `neuroseqret.evaluation.code`). What is not equal in all of these is another
 result. One Parquet file a result; a damaged one counts as absent.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
 
-import neuroseqret
 from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers
@@ -34,17 +31,6 @@ def default_folder() -> Path:
     if folder := os.environ.get("NEUROSEQRET_CACHE"):
         return Path(folder) / "evaluation"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "neuroseqret" / "evaluation"
-
-
-@cache
-def code_version() -> str:
-    """A hash of the package's source files and of the versions of the libraries that compute."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr((neuroseqret.__version__, torch.__version__, np.__version__)).encode())
-    root = Path(neuroseqret.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
 
 
 def folder_fingerprint(folder: str | PathLike[str]) -> str:
@@ -79,8 +65,8 @@ def _relevance_bytes(relevance: Relevance) -> bytes:
 
 
 def result_key(**parts: Any) -> str:
-    """The key of a result from its parts, whatever their order; the code's version is always one of them."""
-    text = json.dumps({**parts, "code": code_version()}, sort_keys=True)
+    """The key of a result from its parts, whatever their order."""
+    text = json.dumps(parts, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint
+from neuroseqret.evaluation.code import code_version
 from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers, Progress, answer, silent
@@ -116,7 +117,9 @@ def _result(
 ) -> Result:
     named = is_name(name, registry)
     method = name if named else folder_fingerprint(name)
-    key = result_key(task=fingerprint, method=method, max_seconds=max_seconds)
+    kind = name if named else str(read_config(name).get("model"))
+    code = code_version(registry.method_class(kind).__module__)
+    key = result_key(task=fingerprint, method=method, max_seconds=max_seconds, code=code)
     if cache is not None and (kept := cache.get(key, task)) is not None:
         answers, notes = kept
         return Result(name, answers, float(notes["seconds"]), cached=True)
