@@ -55,6 +55,8 @@ class SimilaritySettings(_Settings):
 
     form: Literal["none", "literal", "normalised"] = "none"
     gamma: float = 0.1
+    terms: Literal["both", "times", "marks"] = "both"
+    kernel: bool = True  # False: without kappa, the model-independent score alone
 
 
 class UnwarpSettings(_Settings):

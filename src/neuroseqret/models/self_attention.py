@@ -30,7 +30,7 @@ from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.models.markov import MarkovRenewal
 from neuroseqret.models.network import RelevanceNetwork
 from neuroseqret.models.presets import Settings, settings_of
-from neuroseqret.models.similarity import deltas
+from neuroseqret.models.similarity import difference
 from neuroseqret.models.unsupervised import sub_sequence_task
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
@@ -194,12 +194,13 @@ class SelfAttention(Embedder):
         """kappa, and gamma * Sim where the preset has it."""
         many = EventSequences.of(queries)
         scores: Scores = self.embed(many, "query") @ self.embed(candidates, "corpus").T
-        form, gamma = self.settings.similarity.form, self.settings.similarity.gamma
-        if form != "none":
+        s = self.settings.similarity
+        if s.form != "none":
+            scores *= s.kernel
             asked = self.unwarped(pad(many), "query")
             for rows in rows_by_length(candidates.lengths, 64 * MAX_EVENTS):
-                delta_t, delta_x = deltas(asked, pad(candidates, rows), form)
-                scores[:, rows] -= gamma * (delta_t + delta_x).numpy().astype(np.float32)
+                distance = difference(asked, pad(candidates, rows), s.form, s.terms)
+                scores[:, rows] -= s.gamma * distance.numpy().astype(np.float32)
         return scores[0] if isinstance(queries, EventSequence) else scores
 
     def _require_fitted(self) -> None:

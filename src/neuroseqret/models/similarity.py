@@ -27,6 +27,14 @@ def deltas(query: Batch, candidates: Batch, form: Form = "normalised") -> tuple[
     return torch.stack([t for t, _ in rows]), torch.stack([x for _, x in rows])
 
 
+def difference(
+    query: Batch, candidates: Batch, form: Form = "normalised", terms: Literal["both", "times", "marks"] = "both"
+) -> Tensor:
+    """-Sim, or one of its two terms: (Q, C) float64."""
+    delta_t, delta_x = deltas(query, candidates, form)
+    return {"both": delta_t + delta_x, "times": delta_t, "marks": delta_x}[terms]
+
+
 def _one_query(query: Batch, q: int, candidates: Batch, form: Form) -> tuple[Tensor, Tensor]:
     n = int(query.lengths[q])
     width = max(n, candidates.times.shape[1])
