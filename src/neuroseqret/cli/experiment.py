@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import typer
 
+from neuroseqret.cli.console import out, remarks
 from neuroseqret.errors import UserError
-
-NAMES = ("accuracy", "ablation", "unwarping", "hashing", "queries", "lengths", "runtime", "qualitative", "all")
 
 
 def experiment(
-    name: str = typer.Argument(..., help=f"Which: {', '.join(NAMES)}."),
-    data: list[Path] = typer.Option([], "--data", help="Data folder; may be given several times."),
-    out: Path = typer.Option(Path("results"), "--out", help="Folder for cells, tables and figures."),
+    name: str = typer.Argument(
+        ..., help="Which: accuracy, ablation, unwarping, hashing, queries, lengths, runtime, qualitative, or all."
+    ),
+    data: list[Path] = typer.Option(
+        [], "--data", help="Data folder, or a folder of them; may be given several times. Default: $NEUROSEQRET_DATA."
+    ),
+    results: Path = typer.Option(Path("results"), "--out", help="Folder for the cells."),
+    document: Path = typer.Option(
+        Path("docs/results.md"), "--document", help="What 'all' writes; figures go to the folder 'figures' beside it."
+    ),
+    method: list[str] = typer.Option([], "--method", help="Only these methods; may be given several times."),
+    seeds: int = typer.Option(3, "--seeds", min=1, help="Seeds of what is trained."),
+    max_seconds: float = typer.Option(
+        120.0, "--max-seconds", min=1, help="Longest time to fit a method for; a second stage gets half as much more."
+    ),
+    max_queries: int = typer.Option(500, "--max-queries", min=1, help="Draw so many queries, the same for all."),
+    keep_stale: bool = typer.Option(False, "--keep-stale", help="Do not measure again what older code measured."),
+    measure: bool = typer.Option(True, help="Measure what is missing; else make tables and figures of what is there."),
 ) -> None:
-    """Make a table or figure of the paper. Planned for the next version; use 'evaluate' for figures until then."""
-    if name not in NAMES:
-        raise UserError(f"no experiment is called {name!r}; there are {', '.join(NAMES)}")
-    raise UserError(
-        f"experiment {name} is not in this version; 'neuroseqret evaluate' compares methods on a data folder"
+    """Make a table or figure of the paper out of cells: small measurements, kept as they finish.
+
+    A run that is cut off goes on where it was, and several may share the work. What was measured with the same
+    configuration and the same code is not measured again.
+    """
+    from neuroseqret.experiments import accuracy
+    from neuroseqret.experiments.cells import Cells
+    from neuroseqret.experiments.lab import Lab, find_data
+
+    experiments = {"accuracy": accuracy}
+    if name != "all" and name not in experiments:
+        raise UserError(f"no experiment is called {name!r}; there are {', '.join(experiments)}, all")
+    given = data or [Path(place) for place in filter(None, [os.environ.get("NEUROSEQRET_DATA")])]
+    if not given and measure:
+        raise UserError("no data to experiment with; name data folders by --data or by NEUROSEQRET_DATA")
+    lab = Lab(
+        folders=find_data(given),
+        cells=Cells(results / "cells", keep_stale),
+        models=results / ".models",
+        methods=frozenset(method),
+        seeds=seeds,
+        max_seconds=max_seconds,
+        max_queries=max_queries,
+        say=lambda line: remarks.print(line, markup=False),
     )
+    for one in experiments.values() if name == "all" else [experiments[name]]:
+        if measure:
+            one.measure(lab)
+    out.print(f"{document}: to be written from the cells", markup=False)

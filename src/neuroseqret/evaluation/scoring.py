@@ -47,16 +47,31 @@ class Answers:
 
 def answer(model: RelevanceModel, task: Task, progress: Progress = silent, what: str = "method") -> Answers:
     """Score every candidate of every query; a method that leaves one out or gives NaN is an error, not a 0."""
+    return ranked(*scorer(model, task, progress, what), task, progress, what)
+
+
+def answer_from(scores: Scores, task: Task, what: str = "method") -> Answers:
+    """The answers that the scores of all pairs (queries, corpus) amount to, whichever candidates the task lists."""
+    block = max(1, _BLOCK // max(scores.shape[1], 1))
+    lists = task.lists
+    if lists is None:
+        return ranked(lambda rows: scores[rows], block, task, what=what)
+    return ranked(lambda rows: np.take_along_axis(scores[rows], lists.rows[rows], 1), block, task, what=what)
+
+
+def ranked(
+    scores_of: Callable[[IntArray], Scores], size: int, task: Task, progress: Progress = silent, what: str = "method"
+) -> Answers:
+    """Answers from a function that gives the scores of query rows, asked for `size` rows at a time."""
     query_keys, corpus_keys = task.tie_keys()
     truth = task.relevance if task.lists is None else task.lists.relevance
     depth = min(DEPTH, int(task.candidates.max()))
     measures: list[dict[str, FloatArray]] = []
     top_rows = np.full((len(task.queries), depth), -1, np.int32)
     top_scores = np.zeros((len(task.queries), depth), np.float32)
-    scores_of, size = scorer(model, task, progress, what)
     cuts = np.split(np.arange(len(task.queries)), np.arange(size, len(task.queries), size))
     for rows in progress(cuts, f"{what}: rank", len(cuts)):
-        scores = _checked(scores_of(rows), rows, model, task)
+        scores = _checked(scores_of(rows), rows, task, what)
         listed = None if task.lists is None else task.lists.rows[rows]
         keys = order_keys(scores, query_keys[rows], corpus_keys if listed is None else corpus_keys[listed])
         if listed is not None:  # padding after every candidate; the lowest number of all has no negative
@@ -129,14 +144,14 @@ def _embed(model: Embedder, sequences: EventSequences, role: Role, progress: Pro
     return np.concatenate([model.embed(piece, role) for piece in progress(pieces, what, len(pieces))])
 
 
-def _checked(scores: Scores, rows: IntArray, model: RelevanceModel, task: Task) -> Scores:
+def _checked(scores: Scores, rows: IntArray, task: Task, what: str) -> Scores:
     width = len(task.corpus) if task.lists is None else task.lists.rows.shape[1]
     if scores.shape != (len(rows), width):
-        raise UserError(f"{model.name} gave {scores.shape} scores for {len(rows)} queries and {width} candidates")
+        raise UserError(f"{what} gave {scores.shape} scores for {len(rows)} queries and {width} candidates")
     good = np.isfinite(scores)
     if not good.all():
         query = task.queries.ids[int(rows[int(np.argmin(good.all(1)))])].as_py()
-        raise UserError(f"{model.name} gave {int((~good).sum())} scores that are not finite, first for {query!r}")
+        raise UserError(f"{what} gave {int((~good).sum())} scores that are not finite, first for {query!r}")
     return np.asarray(scores, np.float32)
 
 

@@ -1,0 +1,100 @@
+"""Cells: finished measurements, one small JSON file each, from which every table and figure is made.
+
+    cells = Cells("results/cells")
+    if cells.get("sports/thp/seed0-seen-full", config) is None:
+        cells.put("sports/thp/seed0-seen-full", config, measure())
+
+A cell has a name, the configuration it was measured with (data, method, seed, budget, version of the code) and a
+result. It is fresh if its configuration is the one that is asked for; any other is measured again and replaced.
+Processes that share a folder share the work: what one is measuring, the others pass by.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from neuroseqret.errors import UserError
+from neuroseqret.index.lock import held
+from neuroseqret.readers.files import new_file
+
+Config = dict[str, Any]
+Result = dict[str, Any]
+
+
+class Cells:
+    """A folder of cells. With `keep_stale` a cell of an earlier version of the code counts as fresh."""
+
+    def __init__(self, folder: str | PathLike[str], keep_stale: bool = False) -> None:
+        self.folder = Path(folder)
+        self.keep_stale = keep_stale
+
+    def get(self, name: str, config: Config) -> Result | None:
+        """The result of a cell, or None where it is absent or was measured with another configuration."""
+        kept = self._read(self._file(name))
+        if kept is None:
+            return None
+        wanted, had = dict(config), dict(kept["config"])
+        if self.keep_stale:
+            wanted.pop("code", None), had.pop("code", None)
+        return kept["result"] if wanted == had else None
+
+    def put(self, name: str, config: Config, result: Result) -> None:
+        """Keep a result; numbers in lists stay on one line, so that a change of a cell reads well."""
+        file = self._file(name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        content = {"config": config, "commit": commit(), "result": result}
+        with new_file(file) as path:
+            path.write_text(_text(content) + "\n", encoding="utf-8")
+
+    def all(self) -> Iterator[tuple[str, Config, Result]]:
+        """Name, configuration and result of every cell, by name."""
+        for file in sorted(self.folder.rglob("*.json")):
+            if (kept := self._read(file)) is not None:
+                yield file.relative_to(self.folder).with_suffix("").as_posix(), kept["config"], kept["result"]
+
+    def commits(self) -> set[str]:
+        """The commits that the cells were measured at."""
+        return {kept["commit"] for file in self.folder.rglob("*.json") if (kept := self._read(file)) is not None}
+
+    @contextmanager
+    def claimed(self, name: str) -> Iterator[bool]:
+        """Take a piece of work; False where another process is at it. A process that dies gives it back."""
+        locks = self.folder / ".locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        with held(locks / name.replace("/", "-"), wait=False) as mine:
+            yield mine
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+    def _read(self, file: Path) -> dict[str, Any] | None:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise UserError(f"{file}: is no cell ({error}); remove it and run the experiment again") from error
+        if not isinstance(content, dict) or not {"config", "commit", "result"} <= content.keys():
+            raise UserError(f"{file}: is no cell; remove it and run the experiment again")
+        return content
+
+
+def commit() -> str:
+    """The commit that is checked out, or `unknown` outside a repository."""
+    done = subprocess.run(
+        ["git", "rev-parse", "--short=10", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    if isinstance(value, dict) and value:
+        inner = [f"{' ' * (depth + 1)}{json.dumps(key)}: {_text(item, depth + 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(inner) + "\n" + " " * depth + "}"
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

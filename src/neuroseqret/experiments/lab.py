@@ -1,0 +1,262 @@
+"""Fit a method once, ask it in every way that is wanted, and keep each answer as a cell."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroseqret import methods
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.evaluation.cache import folder_fingerprint, result_key
+from neuroseqret.evaluation.code import code_version
+from neuroseqret.evaluation.protocol import Task, make_task
+from neuroseqret.evaluation.scoring import Answers, answer, answer_from
+from neuroseqret.experiments.cells import Cells, Config, Result
+from neuroseqret.experiments.plan import CUTS, Cut, Fit, View, views
+from neuroseqret.models.base import RelevanceModel, Scores
+from neuroseqret.models.presets import PAPER_TABLE
+from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.models.variants import VARIANTS, variant
+from neuroseqret.readers.folder import CORPUS, DataFolder, read_folder
+from neuroseqret.sequences import EventSequences
+from neuroseqret.windows import take_runs
+
+TASK_SEED = 0  # of lists, drawn queries, halves and ties: the same for every seed of a method
+SECOND_STAGE = 0.5  # of the budget, on top of the first stage that a second stage reorders
+KEPT = ("AP", "nDCG@10")  # measures that are kept query by query
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Lab:
+    """Data folders by name, the budget, and where cells and fitted models are kept."""
+
+    folders: dict[str, Path]
+    cells: Cells
+    models: Path  # fitted models that other work starts from; may be removed at any time
+    methods: frozenset[str] = frozenset()  # only these; none: all
+    seeds: int = 3
+    max_seconds: float = 120.0
+    max_queries: int = 500
+    say: Say = lambda line: None
+    _read: dict[str, DataFolder] = field(default_factory=dict)
+    _contents: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def data(self) -> list[str]:
+        """Names of the data sets, smallest first, so that a mistake shows early."""
+        return sorted(self.folders, key=lambda name: (self.folders[name] / CORPUS).stat().st_size)
+
+    def folder(self, name: str) -> DataFolder:
+        """A data folder; one is held at a time."""
+        if name not in self._read:
+            self._read.clear()
+            self._read[name] = read_folder(self.folders[name])
+        return self._read[name]
+
+    def task(self, fit: Fit, view: View, split: str = "test") -> Task:
+        """The task that a method is fitted for and asked with."""
+        folder = self.folder(fit.data)
+        if folder.queries is None or folder.relevance is None:
+            raise DataError("has no queries with groups or qrels", file=folder.path, remedy="add them to experiment")
+        return make_task(
+            cut_queries(folder.queries, view.queries),
+            folder.corpus,
+            folder.relevance,
+            protocol=view.protocol,
+            condition=fit.corpus,
+            split=split,
+            seed=TASK_SEED,
+            max_queries=self.max_queries,
+        )
+
+    def wanted(self, fit: Fit) -> bool:
+        """Whether a method was asked for."""
+        return not self.methods or fit.method in self.methods
+
+    # ---------------------------------------------------------------- cells
+
+    def config(self, fit: Fit, view: View) -> Config:
+        """All that the figures of a cell depend on."""
+        return {
+            **self.fit_config(fit),
+            **view.model_dump(),
+            "max_queries": self.max_queries,
+        }
+
+    def fit_config(self, fit: Fit) -> Config:
+        """All that a fitted method depends on."""
+        return {
+            **fit.model_dump(),
+            "content": self._content(fit.data),
+            "max_seconds": self.max_seconds,
+            "code": code_version(methods.method_class(fit.method).__module__),
+        }
+
+    def _content(self, data: str) -> str:
+        if data not in self._contents:
+            self._contents[data] = folder_fingerprint(self.folders[data])
+        return self._contents[data]
+
+    def run(self, fits: Sequence[Fit]) -> None:
+        """Measure every cell that is not fresh; what another process is measuring is looked at again at the end."""
+        waiting = list(fits)
+        while waiting:
+            passed = [fit for fit in waiting if not self._run_one(fit)]
+            if len(passed) == len(waiting):
+                time.sleep(5)
+            waiting = passed
+
+    def _run_one(self, fit: Fit) -> bool:
+        """Whether the cells of a fit are there now; False where another process is at them."""
+        wanted = self._missing(fit)
+        if not wanted:
+            return True
+        with self.cells.claimed(fit.name) as mine:
+            if not mine:
+                return False
+            wanted = self._missing(fit)  # another process may have been faster
+            if wanted:
+                begun = time.monotonic()
+                for view, result in zip(wanted, self._measure(fit, wanted), strict=True):
+                    self.cells.put(f"{fit.name}-{view.name}", self.config(fit, view), result)
+                    if "error" in result:
+                        self.say(f"{fit.name}-{view.name} failed: {result['error']}")
+                self.say(f"{fit.name}: {len(wanted)} cells in {time.monotonic() - begun:.0f} s")
+        return True
+
+    def _missing(self, fit: Fit) -> list[View]:
+        return [v for v in views(fit) if self.cells.get(f"{fit.name}-{v.name}", self.config(fit, v)) is None]
+
+    def _measure(self, fit: Fit, wanted: Sequence[View]) -> list[Result]:
+        try:
+            model, spent = self.fitted(fit)
+        except UserError as error:
+            return [{"error": str(error)}] * len(wanted)
+        results = []
+        scores: dict[Cut, Scores] = {}
+        for view in wanted:
+            task = self.task(fit, view)
+            begun = time.process_time()
+            try:
+                if hasattr(model, "rerank"):  # what is reordered depends on the list
+                    answers = answer(model, task, what=fit.method)
+                else:  # the score of a pair does not: both protocols are read off one matrix
+                    if view.queries not in scores:
+                        scores[view.queries] = model.score(task.queries, task.corpus)
+                    answers = answer_from(scores[view.queries], task, what=fit.method)
+            except UserError as error:
+                results.append({"error": str(error)})
+                continue
+            spent["answer_cpu_seconds"] = round(time.process_time() - begun, 2)
+            results.append({**figures(answers, by_query=view == View()), **facts(task), **spent})
+        return results
+
+    # ---------------------------------------------------------------- models
+
+    def fitted(self, fit: Fit) -> tuple[RelevanceModel, Result]:
+        """The fitted method, and what fitting it took; SelfAttention is kept, since other work starts from it."""
+        if fit.method != "self":
+            return self._fit(fit)
+        folder = self.models / result_key(**self.fit_config(fit))
+        spent_file = folder.with_suffix(".json")
+        if folder.is_dir() and spent_file.exists():
+            return methods.load(folder), json.loads(spent_file.read_text())
+        model, spent = self._fit(fit)
+        self.models.mkdir(parents=True, exist_ok=True)
+        model.save(folder)
+        spent_file.write_text(json.dumps(spent))
+        return model, spent
+
+    def _fit(self, fit: Fit) -> tuple[RelevanceModel, Result]:
+        task = self.task(fit, View())
+        model, budget, before = self._untrained(fit)
+        begun, begun_cpu = time.monotonic(), time.process_time()
+        model.fit(
+            task.training_queries,
+            task.training_corpus,
+            task.training_relevance,
+            seed=fit.seed,
+            max_seconds=budget,
+        )
+        wall, cpu = time.monotonic() - begun, time.process_time() - begun_cpu
+        events = int(task.training_corpus.offsets[-1] + task.training_queries.offsets[-1])
+        spent: dict[str, Any] = {
+            "fit_seconds": round(wall + before.get("fit_seconds", 0.0), 2),
+            "fit_cpu_seconds": round(cpu + before.get("fit_cpu_seconds", 0.0), 2),
+            "training_events": events,
+        }
+        return model, spent
+
+    def _untrained(self, fit: Fit) -> tuple[RelevanceModel, float, Result]:
+        """A new model, its budget, and what has been spent on its first stage, which is the SelfAttention's cell."""
+        if fit.variant:
+            return variant(fit.variant, fit.data), self.max_seconds, {}
+        preset = f"paper-{fit.data}" if fit.preset == "paper" and fit.data in PAPER_TABLE else fit.preset
+        if fit.method in ("cross", "hash-cross"):
+            first, spent = self.fitted(fit.model_copy(update={"method": "self"}))
+            assert isinstance(first, SelfAttention)
+            model = methods.make(fit.method, preset, first_stage=first)
+            return model, SECOND_STAGE * self.max_seconds, spent
+        return methods.make(fit.method, preset), self.max_seconds, {}
+
+
+def figures(answers: Answers, by_query: bool) -> Result:
+    """Means of all measures; `by_query`, for tests over queries, those of `KEPT` also one by one."""
+    means = {name: round(float(values.mean()), 6) for name, values in answers.measures.items()}
+    if not by_query:
+        return {"measures": means}
+    each = {name: np.rint(1e4 * answers.measures[name]).astype(int).tolist() for name in KEPT}
+    return {"measures": means, "ten_thousandths": each}
+
+
+def facts(task: Task) -> Result:
+    """How much was asked."""
+    return {
+        "queries_answered": len(task.queries),
+        "queries_left_out": task.left_out,
+        "queries_not_drawn": task.not_drawn,
+        "candidates": int(task.candidates.max()),
+    }
+
+
+def variant_fit(data: str, name: str, seed: int = 0) -> Fit:
+    """The fit of a variant of SelfAttention; the whole models are the rows of the accuracy table."""
+    preset = VARIANTS[name][0]
+    return Fit(data=data, method="self", preset=preset, variant="" if name == preset else name, seed=seed)
+
+
+def cut_queries(queries: EventSequences, cut: Cut) -> EventSequences:
+    """A run of Unif(low, high) events of every query at a uniform place; a query that is shorter stays whole."""
+    bounds = CUTS[cut]
+    if bounds is None:
+        return queries
+    rng = np.random.default_rng(TASK_SEED)
+    lengths = np.minimum(rng.integers(bounds[0], bounds[1] + 1, len(queries)), queries.lengths)
+    begin = np.floor(rng.random(len(queries)) * (queries.lengths - lengths + 1)).astype(np.int64)
+    return take_runs(queries, np.arange(len(queries)), begin, begin + lengths)
+
+
+def find_data(given: Sequence[str | PathLike[str]]) -> dict[str, Path]:
+    """Data folders by name: those given, and for a folder of data folders those in it."""
+    found: dict[str, Path] = {}
+    for place in map(Path, given):
+        inside = (
+            [place] if (place / "corpus.parquet").exists() else sorted(p.parent for p in place.glob("*/corpus.parquet"))
+        )
+        if not inside:
+            raise UserError(f"{place}: is no data folder and holds none; a data folder has a {CORPUS}")
+        for folder in inside:
+            if folder.resolve().name in found:
+                raise UserError(f"{folder}: two data folders are called {folder.name}; rename one")
+            found[folder.resolve().name] = folder
+    return found
