@@ -116,6 +116,31 @@ def test_same_seed_same_scores() -> None:
     np.testing.assert_array_equal(again.score(queries[:2], corpus), fitted("default").score(queries[:2], corpus))
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_run_that_was_cut_off_goes_on(preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, corpus = small_set()
+
+    def fit() -> CrossAttention:
+        model = CrossAttention(preset, first_stage=first_stage(), **QUICK)
+        return model.fit(queries, corpus, seed=0, checkpoint=tmp_path / "c")
+
+    first = fit()
+    with monkeypatch.context() as patch:  # what was learned is not learned again
+
+        def cut_off(*_: object) -> None:
+            raise AssertionError("a step of training")
+
+        patch.setattr(torch.optim.AdamW, "step", cut_off)
+        again = fit()
+    for model in (first, again):
+        np.testing.assert_array_equal(model.score(queries[:3], corpus), fitted(preset).score(queries[:3], corpus))
+
+
+def test_an_option_that_fit_does_not_know_is_refused() -> None:
+    with pytest.raises(TypeError, match="no option checkpoints"):
+        CrossAttention().fit(*small_set(), checkpoints="here")
+
+
 def test_test_queries_are_never_looked_at() -> None:
     queries, corpus = small_set()
     split = np.array(queries.column("split").to_pylist())

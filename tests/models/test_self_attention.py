@@ -180,6 +180,14 @@ def test_a_run_that_was_cut_off_goes_on(model, tmp_path, monkeypatch):
     np.testing.assert_array_equal(resumed.embed(CORPUS), model.embed(CORPUS))
 
 
+def test_fisher_vectors_over_all_parameters(tmp_path):
+    everything = {**SMALL, "vector": {"fisher": "all"}, "joint": {"steps": 3}, "head": {"steps": 5}}
+    trained = SelfAttention(**everything).fit(QUERIES, CORPUS, seed=0)
+    trained.save(tmp_path / "m")
+    np.testing.assert_array_equal(methods.load(tmp_path / "m").embed(CORPUS[:5]), trained.embed(CORPUS[:5]))
+    np.testing.assert_allclose(trained.embed(CORPUS[3:4])[0], trained.embed(CORPUS)[3], atol=1e-5)
+
+
 def test_without_labels_it_learns_from_parts_and_says_so():
     unlabelled = CORPUS.without_columns("group")
     with pytest.warns(UserWarning, match="learning from sub-sequences"):

@@ -14,10 +14,12 @@ long sequence and explanations exact. The information I is diagonal: the mean of
 from __future__ import annotations
 
 import math
+import warnings
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from neuroseqret.models.features import Inputs
 from neuroseqret.models.heads import _LARGEST_LOG_SIGMA, NextEventHeads
@@ -77,8 +79,11 @@ def contributions(
 def full_score(model: nn.Module, inputs: Inputs) -> Tensor:
     """g over all parameters of a model with `log_likelihood(inputs) -> (B,)`, by automatic differentiation: (B, P).
 
-    The reference that the closed form is compared with, and `fisher="all"`.
+    The reference that the closed form is compared with, and `fisher="all"`. It is that of the model without dropout,
+    and can itself be differentiated, for which attention has to be explicit.
     """
+    was_training = model.training
+    model.eval()
     parameters: dict[str, Tensor] = {k: v for k, v in model.named_parameters() if v.requires_grad}
     fields = tuple(vars(inputs).values())
 
@@ -87,7 +92,10 @@ def full_score(model: nn.Module, inputs: Inputs) -> Tensor:
         result: Tensor = functional_call(model, values, (single,))
         return result[0]
 
-    by_name = vmap(grad(one), in_dims=(None, *(0 for _ in fields)), randomness="different")(parameters, *fields)
+    with sdpa_kernel(SDPBackend.MATH), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "There is a performance drop")  # known: this is the slow way
+        by_name = vmap(grad(one), in_dims=(None, *(0 for _ in fields)))(parameters, *fields)
+    model.train(was_training)
     return torch.cat([by_name[k].flatten(1) for k in parameters], dim=1)
 
 

@@ -16,6 +16,7 @@ from neuroseqret.models.ranked_lists import RankedLists, list_average_precision
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.splits import sample_negatives
+from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import train
 from neuroseqret.training.losses import pairwise_hinge
@@ -45,7 +46,7 @@ class LiteralFitting:
         self.queries, self.corpus, self.relevance = queries, corpus, relevance
         self.lists, self.judged = train_lists, validation_lists.head(_JUDGED, _JUDGED_DEPTH)
 
-    def run(self, max_seconds: float | None) -> float | None:
+    def run(self, max_seconds: float | None, checkpoint: Checkpoint | None = None) -> float | None:
         """Train, fit the information on final weights; the validation MAP of the lists, None without validation."""
         best = train(
             self.model,
@@ -56,6 +57,7 @@ class LiteralFitting:
             validate=self.validate if len(self.judged.rows) else None,
             sequences_per_step=self.settings.queries * (1 + self.settings.positives + self.settings.negatives),
             log=self.log,
+            checkpoint=checkpoint,
         ).best
         self.fix_information()
         return best

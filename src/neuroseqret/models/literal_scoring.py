@@ -14,6 +14,7 @@ from neuroseqret.models.ranked_lists import rank
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 
 _EVENTS = 16384  # positions of one padded batch
@@ -55,6 +56,7 @@ def fit_literal(
     seed: int,
     max_seconds: float | None,
     log: TrainingLog,
+    checkpoint: Checkpoint | None = None,
 ) -> float | None:
     """Train on the first stage's lists (its vectors' order, which is what hard negatives are taken from)."""
     rng = np.random.default_rng([seed, 6])
@@ -65,4 +67,4 @@ def fit_literal(
         for rows in (learned, validation_rows)
     ]
     fitting = LiteralFitting(model, settings, queries, corpus, relevance, *lists, seed=seed, log=log)
-    return fitting.run(max_seconds)
+    return fitting.run(max_seconds, checkpoint)

@@ -23,6 +23,7 @@ from neuroseqret.models.ranked_lists import RankedLists, list_average_precision,
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 
 _LISTED = 500  # lists of all folds, and of validation, that strengths are chosen on
@@ -62,6 +63,7 @@ def fit_memory(
     seed: int,
     max_seconds: float | None,
     log: TrainingLog,
+    checkpoint: Checkpoint | None = None,
 ) -> FittedMemory:
     rng = np.random.default_rng([seed, 5])
     sets, truth = relevant_sets(relevance, train_rows, seed)
@@ -78,6 +80,7 @@ def fit_memory(
         number=min(2 if len(train_rows) > _MANY_QUERIES else 4, len(train_rows)),
         max_seconds=None if max_seconds is None else max_seconds / 6,
         log=log,
+        checkpoint=checkpoint,
     )
     set_of = dict(zip(train_rows.tolist(), truth.tolist(), strict=True))
     learned = [_some(fold, set_of, settings.most_queries // len(folds), rng) for fold in folds]

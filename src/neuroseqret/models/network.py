@@ -37,7 +37,7 @@ class PointProcess(nn.Module):
 class Raw:
     """What the point process says of B sequences, before whitening."""
 
-    score: Tensor  # (B, F) gradient of log p by the heads' parameters
+    score: Tensor  # (B, F) gradient of log p by the parameters of the heads, or by all
     pooled: Tensor  # (B, 3 D) mean, sd and maximum of the states
     log_likelihood: Tensor  # (B,), 0 where it was not asked for
 
@@ -53,6 +53,8 @@ class RelevanceNetwork(nn.Module):
         self.settings, width = settings, settings.encoder.width
         self.process = PointProcess(marks, settings)
         self.fisher_size = (2 + marks) * (width + 1)
+        if settings.vector.fisher == "all":
+            self.fisher_size = sum(p.numel() for p in self.process.parameters())
         self.information = fisher.DiagonalInformation(self.fisher_size)
         self.register_buffer("pooled_mean", torch.zeros(3 * width))
         self.register_buffer("pooled_sd", torch.zeros(3 * width))
@@ -81,7 +83,10 @@ class RelevanceNetwork(nn.Module):
     def _sums(self, inputs: Inputs, likelihood: bool) -> tuple[Tensor, ...]:
         """Additive statistics of every row: score, log p, sums of states and of their squares, number; and maxima."""
         states = self.process.encoder(inputs)
-        score = fisher.score(self.process.heads, inputs, states, self.process.survival)
+        if self.settings.vector.fisher == "all":
+            score = fisher.full_score(self.process, inputs)
+        else:
+            score = fisher.score(self.process.heads, inputs, states, self.process.survival)
         log_p = states.new_zeros(len(states))
         if likelihood:
             log_p = self.process.heads.log_likelihood(inputs, states, self.process.survival)

@@ -21,6 +21,7 @@ from neuroseqret.models.projection import Projection
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.losses import in_batch_softmax
@@ -59,6 +60,7 @@ def out_of_fold(
     number: int = 2,
     max_seconds: float | None = None,
     log: TrainingLog | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> list[Fold]:
     """`number` folds that together hold every train query once."""
     of_queries, of_corpus = torch.zeros(len(queries), model.network.size), vectors_of(model, corpus, "corpus")
@@ -67,7 +69,17 @@ def out_of_fold(
     folds = []
     for left_out in range(number):
         head = _metric_without(
-            model, of_queries, of_corpus, relevance, train_rows[side != left_out], seed, steps, max_seconds, log
+            model,
+            of_queries,
+            of_corpus,
+            relevance,
+            train_rows[side != left_out],
+            seed,
+            steps,
+            max_seconds,
+            log,
+            checkpoint,
+            f"out_of_fold_{left_out}",
         )
         rows = train_rows[side == left_out]
         with torch.no_grad():
@@ -85,6 +97,8 @@ def _metric_without(
     steps: int,
     max_seconds: float | None,
     log: TrainingLog | None,
+    checkpoint: Checkpoint | None,
+    phase: str,
 ) -> Projection:
     """A projection like the model's own, of one member, learned from the given train queries alone."""
     settings = model.settings
@@ -118,5 +132,14 @@ def _metric_without(
     of_step = 2 * settings.head_batch * model.network.size * (p.hidden if p.kind == "mlp" else 1)
     affordable = min(steps, max(300, round(settings.head_work / of_step)))
     limited = base.model_copy(update={"steps": affordable, "max_seconds": max_seconds})
-    train(head, loss, limited, seed=seed, phase="out_of_fold", sequences_per_step=2 * settings.head_batch, log=log)
+    train(
+        head,
+        loss,
+        limited,
+        seed=seed,
+        phase=phase,
+        sequences_per_step=2 * settings.head_batch,
+        log=log,
+        checkpoint=checkpoint,
+    )
     return head.eval()

@@ -34,7 +34,8 @@ class EncoderSettings(_Settings):
 class VectorSettings(_Settings):
     """What the vector of a sequence is made of; each part whitened by the corpus."""
 
-    fisher: Literal["heads", "none"] = "heads"
+    # "all": gradients by every parameter of the point process, the reference; some ten times longer and slower
+    fisher: Literal["heads", "all", "none"] = "heads"
     pooled: bool = True  # mean, sd and maximum of the states
     markov: bool = True  # the Markov-renewal process
     survival: bool = True  # the likelihood of nothing happening until the window's end

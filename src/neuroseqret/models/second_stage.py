@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 import time
 import warnings
@@ -33,6 +34,7 @@ from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.splits import ensure_split, split_rows
+from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 
 _HEAD = ("format", "format_version", "library_version", "model", "tensors_blake2b")
@@ -63,8 +65,12 @@ class SecondStage(RelevanceModel):
         *,
         seed: int = 0,
         max_seconds: float | None = None,
-        **_: Any,
+        checkpoint: str | PathLike[str] | None = None,
+        **options: Any,
     ) -> Self:
+        """As the first stage's `fit`; `checkpoint` is a folder from which a run that was cut off goes on."""
+        if options:
+            raise TypeError(f"fit knows no option {', '.join(options)}")
         begun = time.monotonic()
         if queries is None or (relevance is None and (queries.groups is None or corpus.groups is None)):
             warnings.warn(
@@ -85,12 +91,15 @@ class SecondStage(RelevanceModel):
         if self.given is None:
             share = None if max_seconds is None else _FIRST_SHARE * max_seconds
             first = SelfAttention(self.settings.first_stage)
-            self.first_stage = first.fit(queries, corpus, relevance, seed=seed, max_seconds=share)
+            kept = None if checkpoint is None else Path(checkpoint) / "first_stage"
+            first.fit(queries, corpus, relevance, seed=seed, max_seconds=share, checkpoint=kept)
+            self.first_stage = first
         else:
             self.given._require_fitted()
             self.first_stage = self.given
         left = None if max_seconds is None else max(1.0, max_seconds - (time.monotonic() - begun))
-        self._learn(queries, corpus, relevance, learned, judged, seed, left)
+        saved = None if checkpoint is None else Checkpoint(checkpoint, self._key(queries, corpus, seed))
+        self._learn(queries, corpus, relevance, learned, judged, seed, left, saved)
         self.info |= {
             "seed": seed,
             "train_queries": len(learned),
@@ -107,6 +116,7 @@ class SecondStage(RelevanceModel):
         validation_rows: IntArray,
         seed: int,
         max_seconds: float | None,
+        checkpoint: Checkpoint | None,
     ) -> None:
         """Fit what comes after the first stage."""
         task = (queries, corpus, relevance, train_rows, validation_rows)
@@ -122,14 +132,30 @@ class SecondStage(RelevanceModel):
                 seed=seed,
                 max_seconds=max_seconds,
                 log=self.log,
+                checkpoint=checkpoint,
             )
             self.info["validation"] = {} if best is None else {"AP of lists": best}
             return
         fitted = fit_memory(
-            self.first_stage, *task, self.settings.memory, seed=seed, max_seconds=max_seconds, log=self.log
+            self.first_stage,
+            *task,
+            self.settings.memory,
+            seed=seed,
+            max_seconds=max_seconds,
+            log=self.log,
+            checkpoint=checkpoint,
         )
         self.memory = fitted.memory
         self._choose(fitted)
+
+    def _key(self, queries: EventSequences, corpus: EventSequences, seed: int) -> str:
+        """What a checkpoint belongs to: data, settings, seed and the first stage's weights."""
+        found = hashlib.blake2b(digest_size=16)
+        for part in (queries.fingerprint(), corpus.fingerprint(), self.settings.model_dump_json(), seed):
+            found.update(f"{part}|".encode())
+        for weights in self.first_stage.network.state_dict().values():
+            found.update(weights.numpy().tobytes())
+        return found.hexdigest()
 
     @abstractmethod
     def _choose(self, fitted: FittedMemory) -> None:
