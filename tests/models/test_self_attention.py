@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -11,7 +12,9 @@ import torch
 import neuroseqret.models.self_attention as module
 from naive.random_sequences import random_sequences
 from neuroseqret import methods
+from neuroseqret.batching import pad
 from neuroseqret.errors import UserError
+from neuroseqret.models.features import Inputs
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences
@@ -46,6 +49,7 @@ def splits(number: int) -> dict:
     return {"metadata": {"split": [("train", "train", "validation", "test")[i // 4 % 4] for i in range(number)]}}
 
 
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
 CORPUS, QUERIES = rhythms(0, 80), rhythms(1, 48, **splits(48))
 
 
@@ -88,6 +92,29 @@ def test_padding_batching_order_and_neighbours_do_not_matter(which, request, mon
     monkeypatch.setattr(module, "MAX_EVENTS", 40)
     monkeypatch.setattr(module, "_CHUNK", 7)
     np.testing.assert_allclose(trained.score(sequences, CORPUS), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("which", ["model", "paper"])
+def test_the_device_does_not_matter(which, device, request, tmp_path):
+    trained = request.getfixturevalue(which)
+    moved = methods.load(trained.save(tmp_path / "m")).to(device)
+    assert moved.device.type == device
+    long = random_sequences(6, number=5, marks=4, longest=40)
+    for sequences in (QUERIES, long):
+        np.testing.assert_allclose(moved.score(sequences, CORPUS), trained.score(sequences, CORPUS), atol=1e-5)
+    again = methods.load(moved.save(tmp_path / "again"))
+    np.testing.assert_array_equal(again.embed(CORPUS), trained.embed(CORPUS))
+
+
+def test_the_network_stays_on_its_device(model):
+    """Torch's device without memory refuses to mix with the CPU, so a tensor made in the wrong place is an error."""
+    inputs = model.scale.inputs(pad(CORPUS)).to("meta")
+    short = Inputs(*(x[:, :8] if x.ndim > 1 else x for x in vars(inputs).values()))
+    network = copy.deepcopy(model.network).to("meta")
+    embedded = network(short, torch.zeros(len(CORPUS), model.markov.size, device="meta"))
+    assert embedded.device.type == "meta"
+    assert embedded.shape == (len(CORPUS), model.dimension)
 
 
 def test_one_sequence_or_many(model):

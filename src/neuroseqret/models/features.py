@@ -90,6 +90,10 @@ class Inputs:
     def __len__(self) -> int:
         return len(self.values)
 
+    def to(self, device: torch.device | str) -> Inputs:
+        """The same on another device."""
+        return Inputs(*(x.to(device) for x in vars(self).values()))
+
 
 def gaps_of(sequences: EventSequences) -> FloatArray:
     """Gap before every event, flat: (events,); NaN for a first event at its window's start (it has none)."""

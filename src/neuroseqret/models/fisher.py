@@ -51,7 +51,7 @@ def _survival_residual(inputs: Inputs, mu: Tensor, sigma: Tensor, slope: Tensor,
     a = (inputs.tail[:, None] - mu) / sigma
     log_density = -0.5 * a.square() - 0.5 * math.log(2 * math.pi)
     hazard = (log_density - torch.special.log_ndtr(-a)).exp() * inputs.open_end[:, None]
-    here = torch.arange(inputs.mask.shape[1] + 1) == last  # (B, L + 1)
+    here = torch.arange(inputs.mask.shape[1] + 1, device=last.device) == last  # (B, L + 1)
     two = torch.stack([hazard / sigma, hazard * a * slope], dim=2) * here[:, :, None]
     return nn.functional.pad(two, (0, marks))
 

@@ -268,8 +268,10 @@ class Fitting:
 
 def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
     """The queries with U(t) for t; padding stays 0."""
-    times = torch.where(queries.mask, unwarp(queries.times), torch.zeros_like(queries.times))
-    return Batch(queries.rows, times, queries.marks, queries.lengths, unwarp(queries.spans))
+    device = next(unwarp.parameters()).device
+    times, spans = (unwarp(x.to(device)).to(x.device) for x in (queries.times, queries.spans))
+    times = torch.where(queries.mask, times, torch.zeros_like(times))
+    return Batch(queries.rows, times, queries.marks, queries.lengths, spans)
 
 
 def _rows(batch: Batch, rows: slice) -> Batch:

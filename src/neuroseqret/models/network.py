@@ -72,7 +72,10 @@ class RelevanceNetwork(nn.Module):
         if inputs.mask.shape[1] <= length:
             return _finish(*self._sums(inputs, likelihood))
         blocks, owner = split_blocks(inputs, length)
-        parts = [self._sums(take(blocks, chunk), likelihood) for chunk in torch.arange(len(owner)).split(64)]
+        parts = [
+            self._sums(take(blocks, chunk), likelihood)
+            for chunk in torch.arange(len(owner), device=owner.device).split(64)
+        ]
         score, log_p, first, second, number, top = (torch.cat(x) for x in zip(*parts, strict=True))
         added = [x.new_zeros(len(inputs), *x.shape[1:]).index_add(0, owner, x)
                  for x in (score, log_p, first, second, number)]  # fmt: skip
@@ -155,14 +158,14 @@ def split_blocks(inputs: Inputs, length: int) -> tuple[Inputs, Tensor]:
 
     A row of n events gives ceil(n / length) blocks of like size, whatever the other rows are.
     """
-    events = inputs.lengths
+    events, device = inputs.lengths, inputs.mask.device
     number = (events + length - 1).div(length, rounding_mode="floor").clamp(min=1)  # blocks of each row
     size = (events + number - 1).div(number, rounding_mode="floor")
-    owner = torch.arange(len(inputs)).repeat_interleave(number)
-    rank = torch.arange(len(owner)) - (number.cumsum(0) - number)[owner]
+    owner = torch.arange(len(inputs), device=device).repeat_interleave(number)
+    rank = torch.arange(len(owner), device=device) - (number.cumsum(0) - number)[owner]
     first = rank * size[owner]
     kept = (events[owner] - first).clamp(min=0).minimum(size[owner])
-    column = torch.arange(int(size.max()))
+    column = torch.arange(int(size.max()), device=device)
     inside = column < kept[:, None]
     index = (first[:, None] + column).clamp(max=inputs.mask.shape[1] - 1)
     row = owner[:, None]

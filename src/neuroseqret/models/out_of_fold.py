@@ -44,7 +44,7 @@ def vectors_of(model: SelfAttention, sequences: EventSequences, role: Role) -> T
     """Whitened vectors before the metric: (sequences, size)."""
     whole = torch.empty(len(sequences), model.network.size)
     for rows, inputs, markov in model.prepared(sequences, role):
-        whole[rows] = model.network.vector(model.network.raw(inputs), markov)
+        whole[rows] = model.network.vector(model.network.raw(inputs), markov).cpu()
     return whole
 
 

@@ -154,7 +154,7 @@ class SecondStage(RelevanceModel):
         for part in (queries.fingerprint(), corpus.fingerprint(), self.settings.model_dump_json(), seed):
             found.update(f"{part}|".encode())
         for weights in self.first_stage.network.state_dict().values():
-            found.update(weights.numpy().tobytes())
+            found.update(weights.cpu().numpy().tobytes())
         return found.hexdigest()
 
     @abstractmethod

@@ -156,6 +156,17 @@ class SelfAttention(Embedder):
         self._require_fitted()
         return self.network.projection.dimension
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network computes."""
+        return next(self.network.parameters()).device
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move a trained model, for `embed` and `score`; `fit` trains on the CPU, and results are always there."""
+        self._require_fitted()
+        self.network.to(device)
+        return self
+
     @torch.no_grad()
     def embed(
         self, sequences: EventSequence | EventSequences | Iterable[EventSequence], role: Role = "corpus"
@@ -165,19 +176,27 @@ class SelfAttention(Embedder):
         many = EventSequences.of(sequences)
         embedded = np.empty((len(many), self.dimension), np.float32)
         for rows, inputs, markov in self.prepared(many, role):
-            embedded[rows] = self.network(inputs, markov).numpy()
+            embedded[rows] = self.network(inputs, markov).cpu().numpy()
         return embedded
 
     def prepared(
         self, many: EventSequences, role: Role = "corpus"
     ) -> Iterator[tuple[np.ndarray, Inputs, Tensor | None]]:
-        """Rows, network inputs and Markov-renewal features of all sequences, in batches of like length."""
+        """Rows, network inputs and Markov-renewal features of all sequences, in batches of like length.
+
+        Inputs and features are on the model's device.
+        """
+        device = self.device
         for begin in range(0, len(many), _CHUNK):
             chunk = many[begin : begin + _CHUNK]
             features = self._markov_of(chunk)
             for rows in rows_by_length(chunk.lengths, MAX_EVENTS):
                 batch = self.unwarped(pad(chunk, rows), role)
-                yield begin + rows, self.scale.inputs(batch), None if features is None else features[rows]
+                yield (
+                    begin + rows,
+                    self.scale.inputs(batch).to(device),
+                    None if features is None else features[rows].to(device),
+                )
 
     def unwarped(self, batch: Batch, role: Role) -> Batch:
         """U(t) for the times of queries, where the model has a U."""
