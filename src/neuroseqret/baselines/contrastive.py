@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,6 +21,24 @@ from neuroseqret.training.ranking import mean_average_precision
 from neuroseqret.training.sampling import PairSampler
 
 Side = Literal["query", "corpus"]
+JUDGED_CORPUS = 2048  # validation while training ranks at most so many corpus sequences
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What validation looks at while a method learns to rank: rows of both sides, and who is relevant to whom."""
+
+    queries: IntArray
+    corpus: IntArray
+    relevance: Relevance
+
+    @classmethod
+    def of(cls, relevance: Relevance, validation: IntArray, seed: int) -> Judged | None:
+        """The validation queries with something relevant among `JUDGED_CORPUS` sequences drawn by the seed."""
+        drawn = np.random.default_rng(seed).permutation(relevance.corpus_size)[:JUDGED_CORPUS]
+        listed = relevance.select_queries(validation).select_corpus(np.sort(drawn))
+        some = np.flatnonzero(listed.counts > 0)
+        return cls(validation[some], np.sort(drawn), listed.select_queries(some)) if len(some) else None
 
 
 def rows_of_split(queries: EventSequences, split: str) -> IntArray:
@@ -48,8 +68,7 @@ def train_contrastive(
     of the anchors are train queries, half corpus sequences of the same groups.
     """
     sampler = PairSampler(relevance, rows_of_split(queries, "train"), size=size, seed=seed)
-    judged = rows_of_split(queries, "validation")
-    judged = judged[relevance.counts[judged] > 0]
+    judged = Judged.of(relevance, rows_of_split(queries, "validation"), seed)
 
     def loss(step: int) -> Tensor:
         batch = sampler.batch(step)
@@ -58,10 +77,10 @@ def train_contrastive(
         positive, ignore = torch.from_numpy(batch.positive), torch.from_numpy(batch.ignore)
         return in_batch_softmax(scores, positive, temperature, ignore)
 
-    def validate() -> float:
+    def validate(judged: Judged) -> float:
         with torch.no_grad():
-            scores = embed_all("query", judged) @ embed_all("corpus", np.arange(relevance.corpus_size)).T
-        return mean_average_precision(scores, relevance.select_queries(judged))
+            scores = embed_all("query", judged.queries) @ embed_all("corpus", judged.corpus).T
+        return mean_average_precision(scores, judged.relevance)
 
     return train(
         network,
@@ -69,7 +88,7 @@ def train_contrastive(
         settings,
         seed=seed,
         phase="contrastive",
-        validate=validate if len(judged) else None,
+        validate=None if judged is None else partial(validate, judged),
         sequences_per_step=2 * size,
         log=log,
     )

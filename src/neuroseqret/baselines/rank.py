@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroseqret.baselines.contrastive import Judged
 from neuroseqret.baselines.point_process import BATCH, LONGEST, PointProcessBaseline, Task
 from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.baselines.sahp import SAHP
@@ -29,7 +30,6 @@ from neuroseqret.training.sampling import PairSampler
 
 MARGIN = 0.5
 LIKELIHOOD = 0.1  # weight of the likelihood beside the ranking loss
-_JUDGED_CORPUS = 4096
 
 
 class Ranked(PointProcessBaseline):
@@ -55,14 +55,11 @@ class Ranked(PointProcessBaseline):
         return of_step
 
     def judge(self, task: Task) -> Callable[[], float] | None:
-        """MAP of the validation queries over at most `_JUDGED_CORPUS` corpus sequences."""
-        relevance = _relevance(task)
-        listed = np.sort(np.random.default_rng(task.seed).permutation(len(task.corpus))[:_JUDGED_CORPUS])
-        rows = task.validation[relevance.counts[task.validation] > 0]
-        if not len(rows):
+        """MAP of the validation queries."""
+        judged = Judged.of(_relevance(task), task.validation, task.seed)
+        if judged is None:
             return None
-        queries, candidates = task.queries[rows], task.corpus[listed]
-        truth = relevance.select_queries(rows).select_corpus(listed)
+        queries, candidates, truth = task.queries[judged.queries], task.corpus[judged.corpus], judged.relevance
         return lambda: mean_average_precision(self.score(queries, candidates), truth)
 
 

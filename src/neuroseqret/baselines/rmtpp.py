@@ -71,4 +71,4 @@ class RMTPP(PointProcessBaseline):
 
     name = "rmtpp"
     network_type = RMTPPNetwork
-    learning_rate = 3e-3
+    best_rate = 3e-3
