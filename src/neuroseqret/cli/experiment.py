@@ -34,29 +34,42 @@ def experiment(
     """Make a table or figure of the paper out of cells: small measurements, kept as they finish.
 
     A run that is cut off goes on where it was, and several may share the work. What was measured with the same
-    configuration and the same code is not measured again.
+    configuration and the same code is not measured again. 'all' writes the document; any other name prints its part
+    of it and draws its figure.
     """
-    from neuroseqret.experiments import accuracy
+    from neuroseqret import methods
+    from neuroseqret.experiments import results_document
     from neuroseqret.experiments.cells import Cells
     from neuroseqret.experiments.lab import Lab, find_data
+    from neuroseqret.experiments.measured import Measured
 
-    experiments = {"accuracy": accuracy}
+    experiments = results_document.EXPERIMENTS
     if name != "all" and name not in experiments:
         raise UserError(f"no experiment is called {name!r}; there are {', '.join(experiments)}, all")
-    given = data or [Path(place) for place in filter(None, [os.environ.get("NEUROSEQRET_DATA")])]
-    if not given and measure:
-        raise UserError("no data to experiment with; name data folders by --data or by NEUROSEQRET_DATA")
-    lab = Lab(
-        folders=find_data(given),
-        cells=Cells(results / "cells", keep_stale),
-        models=results / ".models",
-        methods=frozenset(method),
-        seeds=seeds,
-        max_seconds=max_seconds,
-        max_queries=max_queries,
-        say=lambda line: remarks.print(line, markup=False),
-    )
-    for one in experiments.values() if name == "all" else [experiments[name]]:
-        if measure:
-            one.measure(lab)
-    out.print(f"{document}: to be written from the cells", markup=False)
+    for one in method:
+        methods.method_class(one)  # an unknown one is an error now, not an empty table later
+    cells, figures = Cells(results / "cells", keep_stale), document.parent / "figures"
+    if measure:
+        given = data or [Path(place) for place in filter(None, [os.environ.get("NEUROSEQRET_DATA")])]
+        if not given:
+            raise UserError("no data to experiment with; name data folders by --data or by NEUROSEQRET_DATA")
+        lab = Lab(
+            folders=find_data(given),
+            cells=cells,
+            models=results / ".models",
+            methods=frozenset(method),
+            seeds=seeds,
+            max_seconds=max_seconds,
+            max_queries=max_queries,
+            say=lambda line: remarks.print(line, markup=False),
+        )
+        for part in experiments.values() if name == "all" else [experiments[name]]:
+            part.measure(lab)
+    measured = Measured(cells)
+    if not measured.configs:
+        raise UserError(f"{cells.folder}: holds no cells; run the experiment without --no-measure")
+    if name == "all":
+        results_document.write(measured, document, figures)
+        out.print(f"{document}: made from {len(measured.configs)} cells", markup=False)
+    else:
+        out.print(experiments[name].report(measured, figures), markup=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,11 +20,10 @@ from neuroseqret.evaluation.code import code_version
 from neuroseqret.evaluation.protocol import Task, make_task
 from neuroseqret.evaluation.scoring import Answers, answer, answer_from
 from neuroseqret.experiments.cells import Cells, Config, Result
-from neuroseqret.experiments.plan import CUTS, Cut, Fit, View, views
+from neuroseqret.experiments.plan import CUTS, VARIANTS, Cut, Fit, View, views
 from neuroseqret.models.base import RelevanceModel, Scores
 from neuroseqret.models.presets import PAPER_TABLE
 from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.models.variants import VARIANTS, variant
 from neuroseqret.readers.folder import CORPUS, DataFolder, read_folder
 from neuroseqret.sequences import EventSequences
 from neuroseqret.windows import take_runs
@@ -34,6 +33,16 @@ SECOND_STAGE = 0.5  # of the budget, on top of the first stage that a second sta
 KEPT = ("AP", "nDCG@10")  # measures that are kept query by query
 
 Say = Callable[[str], None]
+W = TypeVar("W")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A cell that is no ranking of a fitted method: its name, what it depends on, and how it is measured."""
+
+    name: str
+    config: Config
+    measure: Callable[[], Result]
 
 
 @dataclass
@@ -107,14 +116,43 @@ class Lab:
             self._contents[data] = folder_fingerprint(self.folders[data])
         return self._contents[data]
 
+    def piece_config(self, experiment: str, fit: Fit, *modules: str, **more: Any) -> Config:
+        """All that a piece depends on: a fitted method, and the modules that look at it."""
+        code = code_version(methods.method_class(fit.method).__module__, *modules)
+        asked = {"experiment": experiment, "max_queries": self.max_queries, **more}
+        return {**self.fit_config(fit), **asked, "code": code}
+
     def run(self, fits: Sequence[Fit]) -> None:
-        """Measure every cell that is not fresh; what another process is measuring is looked at again at the end."""
-        waiting = list(fits)
+        """Measure every cell that is not fresh."""
+        self._share(fits, self._run_one)
+
+    def run_pieces(self, pieces: Sequence[Piece]) -> None:
+        """The same for pieces."""
+        self._share(pieces, self._run_piece)
+
+    def _share(self, work: Sequence[W], do: Callable[[W], bool]) -> None:
+        """Do all the work; what another process is at (False) is looked at again at the end."""
+        waiting = list(work)
         while waiting:
-            passed = [fit for fit in waiting if not self._run_one(fit)]
+            passed = [one for one in waiting if not do(one)]
             if len(passed) == len(waiting):
                 time.sleep(5)
             waiting = passed
+
+    def _run_piece(self, piece: Piece) -> bool:
+        if self.cells.get(piece.name, piece.config) is not None:
+            return True
+        with self.cells.claimed(piece.name) as mine:
+            if mine and self.cells.get(piece.name, piece.config) is None:
+                begun = time.monotonic()
+                try:
+                    result = piece.measure()
+                except UserError as error:
+                    result = {"error": str(error)}
+                    self.say(f"{piece.name} failed: {error}")
+                self.cells.put(piece.name, piece.config, result)
+                self.say(f"{piece.name}: {time.monotonic() - begun:.0f} s")
+        return mine
 
     def _run_one(self, fit: Fit) -> bool:
         """Whether the cells of a fit are there now; False where another process is at them."""
@@ -199,9 +237,9 @@ class Lab:
 
     def _untrained(self, fit: Fit) -> tuple[RelevanceModel, float, Result]:
         """A new model, its budget, and what has been spent on its first stage, which is the SelfAttention's cell."""
-        if fit.variant:
-            return variant(fit.variant, fit.data), self.max_seconds, {}
         preset = f"paper-{fit.data}" if fit.preset == "paper" and fit.data in PAPER_TABLE else fit.preset
+        if fit.variant:
+            return SelfAttention(preset, **VARIANTS[fit.variant][1]), self.max_seconds, {}
         if fit.method in ("cross", "hash-cross"):
             first, spent = self.fitted(fit.model_copy(update={"method": "self"}))
             assert isinstance(first, SelfAttention)

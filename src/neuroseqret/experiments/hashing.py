@@ -1,0 +1,178 @@
+"""`hashing`: what the ways to candidates keep of nDCG@10, against how many fewer comparisons they take."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuroseqret.experiments import drawing
+from neuroseqret.experiments.hash_curve import TABLES, WAYS, Point, Vectors, curve
+from neuroseqret.experiments.lab import Lab, Piece
+from neuroseqret.experiments.markdown import NOTHING, Finding, bold_best, number, of, picture, table
+from neuroseqret.experiments.measured import Measured
+from neuroseqret.experiments.plan import Fit, View
+from neuroseqret.models.base import Embedder
+from neuroseqret.relevance import Relevance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAMES = {
+    "exhaustive": "exhaustive",
+    "hyperplanes": "random hyperplanes",
+    "paper": "the paper's η1, η2, η3",
+    "paper-without-evenness": "without η1 (evenness)",
+    "paper-without-saturation": "without η2 (saturation)",
+    "paper-without-redundancy": "without η3 (redundancy)",
+    "rotation": "ITQ",
+    "default": "default objective",
+    "multi-probe": "multi-probe (ITQ codes)",
+    "cells": "cells (the index's default)",
+}
+AT = 0.02  # share of the corpus compared at which the table reads the curves
+
+Curves = dict[tuple[str, str], list[Point]]
+
+
+def measure(lab: Lab) -> None:
+    """One cell a data set and way, all on the embeddings of the same model."""
+
+    @lru_cache(maxsize=1)
+    def embedded(fit: Fit) -> tuple[Vectors, Vectors, Relevance]:
+        task = lab.task(fit, View())
+        model, _ = lab.fitted(fit)
+        assert isinstance(model, Embedder)
+        return model.embed(task.corpus, "corpus"), model.embed(task.queries, "query"), task.relevance
+
+    pieces = []
+    for data in lab.data:
+        fit = Fit(data=data, method="self")
+        if lab.wanted(fit):
+            for way in WAYS:
+                config = lab.piece_config("hashing", fit, "neuroseqret.experiments.hash_curve", way=way)
+                pieces.append(
+                    Piece(
+                        f"{data}/hashing/{way}",
+                        config,
+                        lambda fit=fit, way=way: {"points": curve(way, *embedded(fit))},  # type: ignore[misc]
+                    )
+                )
+    lab.run_pieces(pieces)
+
+
+def curves(measured: Measured) -> Curves:
+    """Points by data set and way, in the order of the legend."""
+    found = {(c["data"], c["way"]): r["points"] for c, r in measured.pieces["hashing"] if "points" in r}
+    return {(data, way): found[data, way] for data in measured.data for way in WAYS if (data, way) in found}
+
+
+def report(measured: Measured, figures: Path | None = None) -> str:
+    """The figure, and a table at one share of comparisons."""
+    found = curves(measured)
+    if not found:
+        return f"## Hashing\n\n{NOTHING}"
+    if figures is not None:
+        _draw(found, figures)
+    names = list(dict.fromkeys(data for data, _ in found))
+    ways = [way for way in WAYS if way != "exhaustive"]
+    columns = []
+    for data in names:
+        values = [100 * at_share(found.get((data, way), []), AT) for way in ways]
+        columns.append([number(_exhaustive(found, data)), *bold_best([number(v) for v in values], values)])
+    lines = [[NAMES[way], *cells] for way, *cells in zip(["exhaustive", *ways], *columns, strict=True)]
+    return "\n\n".join(
+        [
+            "## Hashing",
+            "nDCG@10 of test queries on the embeddings of `self (default)`, seed 0, corpus seen, against the factor by "
+            "which comparisons are fewer than in exhaustive search (the star). Bucket methods are the paper's: "
+            f"{TABLES} tables of L bits of a 64-bit code, the union of the query's buckets is ranked, L makes the "
+            "curve. Multi-probe visits further buckets, cells are inverted lists with centres (comparing with these "
+            "counts); there the number of wanted candidates makes the curve. A curve that stays at the left cannot "
+            "narrow the corpus down: its codes are all alike.",
+            picture("hashing", "nDCG@10 against the reduction in comparisons, one panel a data set"),
+            f"nDCG@10 in points where {100 * AT:g} % of the corpus are compared (read off the curves, linear in the "
+            "logarithm of the share; below a curve's end nothing is claimed):",
+            table(["way", *names], lines),
+        ]
+    )
+
+
+def at_share(points: list[Point], share: float) -> float:
+    """nDCG@10 of the best that a curve reaches with at most `share` compared; NaN where it does not get there.
+
+    Between two points it is linear in log(share).
+    """
+    usable = [p for p in points if p["compared"] > 0]
+    if not usable or min(p["compared"] for p in usable) > share:
+        return float("nan")
+    ordered = sorted(usable, key=lambda p: p["compared"])
+    x = np.log([p["compared"] for p in ordered])
+    return float(np.interp(np.log(share), x, [p["nDCG@10"] for p in ordered]))
+
+
+def _exhaustive(found: Curves, data: str) -> float:
+    return 100 * found[data, "exhaustive"][0]["nDCG@10"] if (data, "exhaustive") in found else float("nan")
+
+
+def findings(measured: Measured) -> list[Finding]:
+    """The paper's statements on hashing."""
+    found = curves(measured)
+
+    def compared(first: str, second: str) -> str:
+        """Sets where the first is higher; a curve that does not get there is below one that does."""
+        names = [d for d in measured.data if (d, first) in found and (d, second) in found]
+        won = 0
+        for data in names:
+            mine, theirs = (at_share(found[data, way], AT) for way in (first, second))
+            won += not np.isnan(mine) and (np.isnan(theirs) or mine > theirs)
+        return f"{of(int(won), len(names))} sets"
+
+    if not found:
+        return [Finding("The learned hash is above random hyperplanes, and η1 matters most.", "")]
+    return [
+        Finding(
+            "The learned hash keeps more at equal comparisons than random hyperplanes, and each of its terms helps, η1 "
+            "most.",
+            f"at {100 * AT:g} % compared the paper's objective is above hyperplanes on "
+            f"{compared('paper', 'hyperplanes')}, above itself without η1 on "
+            f"{compared('paper', 'paper-without-evenness')}, without η2 on "
+            f"{compared('paper', 'paper-without-saturation')}, without η3 on "
+            f"{compared('paper', 'paper-without-redundancy')}; the default objective is above hyperplanes on "
+            f"{compared('default', 'hyperplanes')}, ITQ on {compared('rotation', 'hyperplanes')}, and cells are above "
+            f"ITQ on {compared('cells', 'rotation')}.",
+        )
+    ]
+
+
+def _draw(found: Curves, folder: Path) -> None:
+    names = list(dict.fromkeys(data for data, _ in found))
+    figure, axes = drawing.panels(len(names), height=2.9)
+    for axis, data in zip(axes, names, strict=True):
+        _panel(axis, {way: points for (d, way), points in found.items() if d == data})
+        axis.set_title(data, fontsize=9)
+        axis.set_xscale("log")
+        axis.set_xlim(left=0.8)
+        axis.set_ylim(bottom=0)
+        axis.set_xlabel("times fewer comparisons", fontsize=8)
+        axis.set_ylabel("nDCG@10, points", fontsize=8)
+    drawing.legend(figure, axes[0], columns=4)
+    drawing.save(figure, folder, "hashing")
+
+
+def _panel(axis: Axes, ways: dict[str, list[Point]]) -> None:
+    for way, points in ways.items():
+        shown = [p for p in points if p["compared"] > 0]
+        x = [1 / p["compared"] for p in shown]
+        y = [100 * p["nDCG@10"] for p in shown]
+        if way == "exhaustive":
+            axis.plot(x, y, "*", color="#B00020", markersize=13, zorder=5, label=NAMES[way])
+        else:
+            place = WAYS.index(way) - 1
+            colour, marker = drawing.COLOURS[place % 8], drawing.MARKERS[place % 7]
+            dashes = "--" if way.startswith("paper-") else "-"
+            axis.plot(
+                x, y, color=colour, marker=marker, linestyle=dashes, linewidth=1.1, markersize=3, label=NAMES[way]
+            )

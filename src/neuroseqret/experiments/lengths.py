@@ -1,0 +1,63 @@
+"""`lengths`: queries cut to 10-50 and 50-100 events; the cells are those of `accuracy`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from neuroseqret.experiments import accuracy, plan
+from neuroseqret.experiments.lab import Lab
+from neuroseqret.experiments.markdown import Finding, bold_best, of, points, table
+from neuroseqret.experiments.measured import Measured, label, row_fit
+from neuroseqret.experiments.plan import CUTS, Cut, View
+
+TITLES: dict[Cut, str] = {"whole": "whole queries", "10-50": "10 to 50 events", "50-100": "50 to 100 events"}
+ROWS = [row for row in plan.rows() if row[0] in plan.SHORTENED]
+
+
+def measure(lab: Lab) -> None:
+    """Nothing of its own: `accuracy` asks with cut queries too."""
+    accuracy.measure(lab)
+
+
+def report(measured: Measured, figures: Path | None = None) -> str:
+    """One table a length."""
+    parts = [
+        "## Query lengths",
+        "MAP in points, the whole corpus ranked, corpus seen. A run of Unif(10, 50) or Unif(50, 100) events is cut out "
+        "of every test query at a random place, the same for all methods; a query that is shorter stays whole, so a "
+        "set of short sequences changes little. Models and baselines are those of the accuracy tables, trained with "
+        "whole queries. (The paper's caption says Unif(10, 50), its table's head 10 to 20.)",
+    ]
+    for cut, title in TITLES.items():
+        columns = []
+        for data in measured.data:
+            values = [measured.values(row_fit(data, row), View(queries=cut)) for row in ROWS]
+            means = [float(v.mean()) if len(v) else float("nan") for v in values]
+            columns.append(bold_best([points(v) for v in values], means))
+        lines = [[label(row), *cells] for row, *cells in zip(ROWS, *columns, strict=True)]
+        parts += [f"### {title.capitalize()}", table(["method", *measured.data], lines)]
+    return "\n\n".join(parts)
+
+
+def findings(measured: Measured) -> list[Finding]:
+    """The paper's statements on query lengths."""
+    fewer: dict[Cut, list[bool]] = {}
+    for cut in CUTS:
+        if cut != "whole":
+            pairs = [
+                (measured.mean(row_fit(d, row), View(queries=cut)), measured.mean(row_fit(d, row), View()))
+                for d in measured.data
+                for row in ROWS
+            ]
+            fewer[cut] = [a < b for a, b in pairs if not np.isnan(a) and not np.isnan(b)]
+    found = "; ".join(
+        f"with {TITLES[cut]} MAP is lower than with whole queries in {of(sum(worse), len(worse))} pairs of method and "
+        f"set, and `{label(row)}` is above `rank-thp` on "
+        f"{of(*measured.above(row, ('rank-thp', 'default'), View(queries=cut)))} sets"
+        for cut, worse in fewer.items()
+        for row in [("cross", "default")]
+    )
+    claim = "The shorter the query the lower MAP is for all methods; CrossAttn stays above Rank-THP."
+    return [Finding(claim, f"{found}." if any(fewer.values()) else "")]

@@ -1,0 +1,72 @@
+"""Markdown: tables, numbers in points, marks of significance, and the paper's claims beside what is found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroseqret.sequences import FloatArray
+
+MISSING = "–"
+NOTHING = "Not measured yet."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper says, and what the cells say."""
+
+    claim: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"- **The paper:** {self.claim} **Here:** {self.found or NOTHING}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first column is text and whose others are numbers."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def points(values: FloatArray) -> str:
+    """Mean and standard deviation over seeds (of a sample: n - 1); a single value has no deviation."""
+    if not len(values):
+        return MISSING
+    deviation = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{deviation}"
+
+
+def number(value: float, form: str = ".1f") -> str:
+    """A number, or a dash where there is none."""
+    return MISSING if math.isnan(value) else format(value, form)
+
+
+def bold_best(column: Sequence[str], means: Sequence[float]) -> list[str]:
+    """The cell with the highest mean in bold."""
+    known = [mean for mean in means if not math.isnan(mean)]
+    best = max(known) if known else float("nan")
+    return [f"**{cell}**" if mean == best else cell for cell, mean in zip(column, means, strict=True)]
+
+
+def details(summary: str, text: str) -> str:
+    """A part that is shown on a click."""
+    return f"<details>\n<summary>{summary}</summary>\n\n{text}\n\n</details>"
+
+
+def picture(name: str, alt: str) -> str:
+    """A figure of the folder beside the document."""
+    return f"![{alt}](figures/{name}.png)"
+
+
+def of(part: int, whole: int) -> str:
+    """`3 of 8`."""
+    return f"{part} of {whole}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`, or `none`."""
+    names = list(names)
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "none"

@@ -1,0 +1,109 @@
+"""All cells, read once: what every table and figure is made of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from neuroseqret.evaluation.significance import randomisation_test
+from neuroseqret.experiments.cells import Cells, Config, Result
+from neuroseqret.experiments.plan import Fit, View
+from neuroseqret.methods import BASELINES, MODELS
+from neuroseqret.sequences import FloatArray
+
+Row = tuple[str, str]  # method and preset
+
+LEVEL = 0.05  # of significance, after Holm's correction
+
+
+class Measured:
+    """Results by what was fitted (seeds together) and how it was asked; those of further experiments by their name."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.results: dict[tuple[Fit, View], dict[int, Result]] = defaultdict(dict)
+        self.pieces: dict[str, list[tuple[Config, Result]]] = defaultdict(list)
+        self.configs: list[Config] = []
+        for _, config, result in cells.all():
+            self.configs.append(config)
+            if "experiment" in config:
+                self.pieces[config["experiment"]].append((config, result))
+            else:
+                fit = Fit(**{name: config[name] for name in Fit.model_fields} | {"seed": 0})
+                view = View(**{name: config[name] for name in View.model_fields})
+                self.results[fit, view][config["seed"]] = result
+        self.commits = sorted(cells.commits())
+
+    @property
+    def data(self) -> list[str]:
+        """Names of the data sets."""
+        return sorted({config["data"] for config in self.configs})
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds anything was trained with."""
+        return max((config["seed"] + 1 for config in self.configs), default=0)
+
+    def answered(self, fit: Fit, view: View) -> list[Result]:
+        """Results of all seeds that did not fail."""
+        by_seed = self.results.get((fit, view), {})
+        return [by_seed[seed] for seed in sorted(by_seed) if "error" not in by_seed[seed]]
+
+    def values(self, fit: Fit, view: View, measure: str = "AP") -> FloatArray:
+        """The mean over queries, one number a seed, in points (0 to 100)."""
+        return 100 * np.array([result["measures"][measure] for result in self.answered(fit, view)])
+
+    def mean(self, fit: Fit, view: View, measure: str = "AP") -> float:
+        """The mean over seeds, in points; NaN where nothing was measured."""
+        values = self.values(fit, view, measure)
+        return float(values.mean()) if len(values) else float("nan")
+
+    def by_query(self, fit: Fit, view: View, measure: str = "AP") -> FloatArray | None:
+        """One number a query, the mean over seeds, in points; None where it was not kept."""
+        results = [result.get("ten_thousandths", {}) for result in self.answered(fit, view)]
+        kept = [values[measure] for values in results if measure in values]
+        if len({len(one) for one in kept}) != 1:
+            return None
+        averaged: FloatArray = np.mean(kept, axis=0) / 100
+        return averaged
+
+    def baselines(self, data: str, view: View, corpus: str = "seen", measure: str = "AP") -> list[str]:
+        """Baselines that answered, best first."""
+        means = {b: self.mean(row_fit(data, (b, "default"), corpus), view, measure) for b in BASELINES}
+        return sorted((b for b in means if not np.isnan(means[b])), key=lambda b: -means[b])
+
+    def p_values(self, pairs: Sequence[tuple[Fit, Fit]], view: View, measure: str) -> FloatArray:
+        """p-values of paired randomisation tests over queries; NaN where one of the pair has no values a query.
+
+        They are not corrected yet: what belongs to one table is given to `holm` together.
+        """
+        p = np.full(len(pairs), np.nan)
+        alike: dict[tuple[str, int], list[tuple[int, FloatArray, FloatArray]]] = defaultdict(list)
+        for place, (first, second) in enumerate(pairs):
+            a, b = self.by_query(first, view, measure), self.by_query(second, view, measure)
+            if first != second and a is not None and b is not None and len(a) == len(b):
+                alike[first.data, len(a)].append((place, a, b))
+        for group in alike.values():  # the same random signs serve all comparisons of a data set
+            places, first_values, second_values = zip(*group, strict=True)
+            p[list(places)] = randomisation_test(np.stack(first_values, 1), np.stack(second_values, 1))
+        return p
+
+    def above(self, first: Row, second: Row, view: View, corpus: str = "seen") -> tuple[int, int]:
+        """On how many data sets the first row has the higher MAP, and on how many both have one."""
+        pairs = [
+            (self.mean(row_fit(data, first, corpus), view), self.mean(row_fit(data, second, corpus), view))
+            for data in self.data
+        ]
+        both = [(a, b) for a, b in pairs if not np.isnan(a) and not np.isnan(b)]
+        return sum(a > b for a, b in both), len(both)
+
+
+def row_fit(data: str, row: Row, corpus: str = "seen") -> Fit:
+    """The fit of a row of the accuracy table, all seeds together."""
+    return Fit(data=data, method=row[0], preset=row[1], corpus=corpus)  # type: ignore[arg-type]
+
+
+def label(row: Row) -> str:
+    """How a row is called; only the models have presets."""
+    return f"{row[0]} ({row[1]})" if row[0] in MODELS else row[0]

@@ -1,0 +1,118 @@
+"""`qualitative`: a query and its best hits as inter-event times with marks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuroseqret.experiments import drawing
+from neuroseqret.experiments.cells import Result
+from neuroseqret.experiments.examples import events, median_query
+from neuroseqret.experiments.lab import Lab, Piece
+from neuroseqret.experiments.markdown import NOTHING, listed, picture
+from neuroseqret.experiments.measured import Measured
+from neuroseqret.experiments.plan import Fit, View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PAPER = ("audio", "celebrity", "electricity", "health")  # the sets of the paper's figure
+HITS = 3
+NAMED = 5  # marks with a colour and a sign of their own; the others share the last
+
+
+def measure(lab: Lab) -> None:
+    """The paper's four sets where they are there, else the first four."""
+    pieces = []
+    for data in [name for name in PAPER if name in lab.folders] or lab.data[:4]:
+        fit = Fit(data=data, method="self")
+        if lab.wanted(fit):
+            config = lab.piece_config("qualitative", fit, "neuroseqret.experiments.examples", hits=HITS)
+            pieces.append(Piece(f"{data}/qualitative/self", config, lambda fit=fit: _look(lab, fit)))  # type: ignore[misc]
+    lab.run_pieces(pieces)
+
+
+def _look(lab: Lab, fit: Fit) -> Result:
+    model, _ = lab.fitted(fit)
+    task = lab.task(fit, View())
+    row, answers = median_query(model, task)
+    relevant = set(task.relevance.of(row).tolist())
+    best = answers.top_rows[row, :HITS].tolist()
+    query = task.queries[row]
+    return {
+        "time_unit": query.time_unit,
+        "mark_names": None if query.mark_names is None else list(query.mark_names),
+        "AP": round(float(answers.measures["AP"][row]), 4),
+        "query": events(query),
+        "hits": [events(task.corpus[place], relevant=place in relevant) for place in best],
+    }
+
+
+def report(measured: Measured, figures: Path | None = None) -> str:
+    """The figure, and what it shows in numbers."""
+    shown = {c["data"]: r for c, r in measured.pieces["qualitative"] if "error" not in r}
+    if not shown:
+        return f"## Queries and their hits\n\n{NOTHING}"
+    if figures is not None:
+        _draw(shown, figures)
+    right = {data: sum(hit["relevant"] for hit in result["hits"]) for data, result in shown.items()}
+    return "\n\n".join(
+        [
+            "## Queries and their hits",
+            "Inter-event times (signed marks as in the legend of each row; at most 60 events) of a test query and its "
+            f"best {HITS} hits by `self (default)`, seed 0. The query is the one with the median AP of its set, so it "
+            "is neither picked nor lucky.",
+            picture("qualitative", "A query and its best hits as inter-event times with marks, one row a data set"),
+            "Relevant hits among them: "
+            + listed([f"{count} of {len(shown[data]['hits'])} on {data}" for data, count in right.items()])
+            + ".",
+        ]
+    )
+
+
+def _draw(shown: dict[str, Result], folder: Path) -> None:
+    columns = 1 + HITS
+    figure, axes = drawing.panels(columns * len(shown), columns=columns, height=2.1)
+    for row, (data, result) in enumerate(shown.items()):
+        lanes = axes[columns * row : columns * (row + 1)]
+        sequences = [result["query"], *result["hits"]]
+        used = np.concatenate([np.array(s["marks"][1:], int) for s in sequences])
+        common = np.argsort(-np.bincount(used), kind="stable")[:NAMED].tolist()
+        positive = np.concatenate([np.diff(s["times"]) for s in sequences])
+        low, high = positive[positive > 0].min(initial=1.0), positive.max(initial=1.0)
+        for axis in lanes[len(sequences) :]:
+            axis.set_visible(False)
+        for place, (axis, one) in enumerate(zip(lanes, sequences, strict=False)):
+            _gaps(axis, one, common, result, low)
+            axis.set_yscale("log")
+            axis.set_ylim(low / 2.2, high * 1.6)
+            axis.set_xlabel("event", fontsize=8)
+            tick = "" if place == 0 else "✓ relevant" if one["relevant"] else "✗ not relevant"
+            axis.set_title(f"{data}: query" if place == 0 else f"hit {place}: {tick}", fontsize=8)
+        unit = (result["time_unit"] or "time").split(" (")[0]
+        lanes[0].set_ylabel(f"gap, {unit}", fontsize=8)
+        beside = lanes[len(sequences) - 1]
+        signs = {name: h for axis in lanes for h, name in zip(*axis.get_legend_handles_labels(), strict=True)}
+        beside.legend(list(signs.values()), list(signs), fontsize=7, frameon=False, loc="center left",
+                      bbox_to_anchor=(1, 0.5))  # fmt: skip
+    drawing.save(figure, folder, "qualitative")
+
+
+def _gaps(axis: Axes, one: dict[str, Any], common: list[int], result: Result, low: float) -> None:
+    """Gap before each event but the first; events at the same time lie on the floor."""
+    gaps, marks = np.maximum(np.diff(one["times"]), low / 1.6), np.array(one["marks"][1:], int)
+    axis.plot(np.arange(2, len(gaps) + 2), gaps, color="0.8", linewidth=0.8, zorder=1)
+    for place, mark in enumerate([*common, None]):
+        at = marks == mark if mark is not None else ~np.isin(marks, common)
+        if at.any():
+            axis.scatter(np.flatnonzero(at) + 2, gaps[at], 13, drawing.COLOURS[place], marker=drawing.MARKERS[place],
+                         zorder=2, label=_mark_name(mark, result["mark_names"]))  # fmt: skip
+
+
+def _mark_name(mark: int | None, names: list[str] | None) -> str:
+    if mark is None:
+        return "other marks"
+    name = names[mark] if names and mark < len(names) else f"mark {mark}"
+    return name if len(name) <= 18 else name[:17] + "…"

@@ -1,0 +1,86 @@
+"""`docs/results.md`: every table and figure, how they were measured, and what is found; all of it from the cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from neuroseqret.experiments import (
+    ablation,
+    accuracy,
+    hashing,
+    lengths,
+    qualitative,
+    queries,
+    runtime,
+    second_stages,
+    unwarping,
+)
+from neuroseqret.experiments.lab import SECOND_STAGE
+from neuroseqret.experiments.markdown import listed
+from neuroseqret.experiments.measured import Measured
+from neuroseqret.readers.files import new_file
+
+EXPERIMENTS = {
+    "accuracy": accuracy,
+    "ablation": ablation,
+    "unwarping": unwarping,
+    "hashing": hashing,
+    "queries": queries,
+    "lengths": lengths,
+    "runtime": runtime,
+    "qualitative": qualitative,
+}
+CLAIMS = (accuracy, ablation, hashing, queries, lengths, runtime)
+
+
+def write(measured: Measured, document: Path, figures: Path) -> None:
+    """The document, and its figures in their folder."""
+    content = text(measured, figures)
+    with new_file(document) as path:
+        path.write_text(content, encoding="utf-8")
+
+
+def text(measured: Measured, figures: Path | None = None) -> str:
+    """The document; without a folder the figures are named in it and not drawn."""
+    parts = [_how(measured), _found(measured), *(one.report(measured, figures) for one in EXPERIMENTS.values())]
+    return "\n\n".join(parts) + "\n"
+
+
+def _how(measured: Measured) -> str:
+    seconds, asked = (sorted({c[key] for c in measured.configs}) for key in ("max_seconds", "max_queries"))
+    budget = "".join(f" --max-seconds {s:g}" for s in seconds[:1]) + "".join(f" --max-queries {n}" for n in asked[:1])
+    several = f" (cells with several budgets are mixed: {listed([f'{s:g} s' for s in seconds])})" if seconds[1:] else ""
+    return f"""# Results
+
+Every number on this page is computed from the {len(measured.configs):,} cells in `results/cells`, one small file a
+measurement; a test makes the page anew from the cells and compares. See [experiments.md](experiments.md) for how to
+run it.
+
+    neuroseqret experiment all --data DATA --seeds {measured.seeds}{budget}
+
+- **Data:** {listed(measured.data)}; the same queries, candidates and ties for all methods.
+- **Code:** commits {", ".join(measured.commits) or "none"}. A cell is measured again when the code behind its method
+  changes, and only then, so cells of several commits stand side by side.
+- **Seeds:** {measured.seeds} of everything that is trained ({listed([str(s) for s in range(measured.seeds)])}); one for
+  the ablation, hashing, unwarping and the examples.
+- **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for
+  all{several}; a second stage gets {100 * SECOND_STAGE:g} % more on top of the first stage that it needs.
+- **Queries:** test queries, at most {listed([str(n) for n in asked])} a set, drawn the same for all.
+- **Hyper-parameters** were chosen on validation queries only. The baselines had equal, small searches, which
+  [baselines.md](baselines.md) writes down. Our `default` preset had more trials than that while it was developed (one
+  recipe for all sets, no value chosen a set); `paper` has the values of the paper's table and had no search at all."""
+
+
+def _found(measured: Measured) -> str:
+    claims = "\n".join(str(finding) for part in CLAIMS for finding in part.findings(measured))
+    return "\n\n".join(
+        [
+            "## What is found",
+            "Where the models win and where they do not, with the whole corpus ranked (significance as in the tables):",
+            "\n".join(accuracy.standing(measured)) or "Not measured yet.",
+            "The second stages against their first:",
+            "\n".join(f"- {second_stages.verdict(measured, preset)}" for preset in ("default", "paper")),
+            "What the paper claims:",
+            claims,
+        ]
+    )
