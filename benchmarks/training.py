@@ -1,4 +1,4 @@
-"""Sequences per second in training and embedding of every neural method that embeds, one core, in one run.
+"""Sequences per second in training and embedding of every neural method, one core, in one run.
 
     python benchmarks/training.py [METHOD ...]
 
@@ -6,7 +6,9 @@ Each stands beside a bare torch TransformerEncoder as wide and as deep (two bloc
 fed ready-made vectors in batches of the same size: forward, backward and Adam step for training, forward for embedding.
 A ratio above 1 is faster than the bare encoder. The methods run through their own `fit`; the time of a step is read
 where the training loop writes its log, so that all a step needs (drawing, padding, features, losses, optimiser)
-counts and nothing else. Prints a table, and the same as one JSON line.
+counts and nothing else. `histogram-metric` and the default second stages train a metric on vectors that are computed
+once; they stand beside the encoder of `self`. A second stage is given its first one. `cross` has no embedding: there
+the time is that of scoring a query with all candidates. Prints a table, and the same as one JSON line.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,9 @@ from neuroseqret import methods
 from neuroseqret.baselines.attentive import BLOCKS, HEADS, WIDTH
 from neuroseqret.baselines.point_process import BATCH
 from neuroseqret.baselines.rmtpp import HIDDEN
-from neuroseqret.models.base import Embedder
+from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.models.second_stage import SecondStage
+from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.sequences import EventSequences
 from neuroseqret.training.log import TrainingLog
 
@@ -37,30 +42,53 @@ from neuroseqret.training.log import TrainingLog
 class Case:
     """A method, the size of its encoder and of its batches."""
 
+    method: str
     width: int
     heads: int = 1
-    blocks: int = 2
     batch: int = 2 * 64  # anchors and candidates
-    phase: str | None = None  # the phase of training that is timed; None: the only one
+    preset: str = "default"
+    phase: str | None = None  # the phase of training that is timed; None: the first
     options: Callable[[int], dict[str, Any]] = field(default=lambda steps: {"steps": steps})
 
+    @property
+    def label(self) -> str:
+        return self.method if self.preset == "default" else f"{self.method} ({self.preset})"
 
-ATTENTIVE = Case(WIDTH, HEADS, BLOCKS, BATCH)
-RECURRENT = Case(HIDDEN, batch=BATCH)
-CASES = {
-    "self": Case(
-        32,
-        phase="joint",
-        options=lambda steps: {"warm_up": {"steps": 0}, "joint": {"steps": steps}, "head": {"steps": 1}},
-    ),
-    "gru": Case(64, options=lambda steps: {"loop": {"steps": steps}}),
-    "rmtpp": RECURRENT,
-    "sahp": ATTENTIVE,
-    "thp": ATTENTIVE,
-    "rank-rmtpp": RECURRENT,
-    "rank-sahp": ATTENTIVE,
-    "rank-thp": ATTENTIVE,
-}
+    def make(self, steps: int) -> RelevanceModel:
+        return methods.make(self.method, self.preset, **self.options(steps))
+
+
+def loop(steps: int) -> dict[str, Any]:
+    return {"loop": {"steps": steps}}
+
+
+def two_phases(steps: int) -> dict[str, Any]:
+    return {"warm_up": {"steps": 0}, "joint": {"steps": steps}, "head": {"steps": 1}}
+
+
+def memory(steps: int) -> dict[str, Any]:
+    return {"memory": {"out_of_fold_steps": steps}}
+
+
+def literal(steps: int) -> dict[str, Any]:
+    return {"literal": loop(steps)}
+
+
+CASES = [
+    Case("histogram-metric", 32, batch=2 * 128, options=loop),
+    Case("gru", 64, options=loop),
+    Case("rmtpp", HIDDEN, batch=BATCH),
+    Case("sahp", WIDTH, HEADS, BATCH),
+    Case("thp", WIDTH, HEADS, BATCH),
+    Case("rank-rmtpp", HIDDEN, batch=BATCH),
+    Case("rank-sahp", WIDTH, HEADS, BATCH),
+    Case("rank-thp", WIDTH, HEADS, BATCH),
+    Case("self", 32, phase="joint", options=two_phases),
+    Case("cross", 32, batch=2 * 128, options=memory),
+    Case("hash-cross", 32, batch=2 * 128, options=memory),
+    Case("cross", 64, batch=16 * 9, preset="paper", options=literal),  # 16 queries, 8 candidates each
+    Case("hash-cross", 64, batch=16 * 9, preset="paper", options=literal),
+]
 
 
 def sequences(number: int, length: int, marks: int, seed: int, **columns: Any) -> EventSequences:
@@ -107,7 +135,7 @@ def fastest(run: Callable[[], object], repeats: int) -> float:
 def bare_times(case: Case, number: int, length: int, repeats: int) -> tuple[float, float]:
     """CPU seconds of a training step and of embedding `number` sequences with the bare encoder."""
     layer = nn.TransformerEncoderLayer(case.width, case.heads, 2 * case.width, 0.1, batch_first=True, norm_first=True)
-    bare = nn.TransformerEncoder(layer, case.blocks, enable_nested_tensor=False)
+    bare = nn.TransformerEncoder(layer, BLOCKS, enable_nested_tensor=False)
     mask = nn.Transformer.generate_square_subsequent_mask(length)
     optimizer = torch.optim.Adam(bare.parameters())
     batch, states = torch.randn(case.batch, length, case.width), torch.randn(number, length, case.width)
@@ -128,16 +156,19 @@ def bare_times(case: Case, number: int, length: int, repeats: int) -> tuple[floa
     return fastest(step, repeats), fastest(forward, repeats)
 
 
-def measure(name: str, number: int, length: int, marks: int, repeats: int) -> dict[str, float]:
-    case = CASES[name]
+def measure(case: Case, number: int, length: int, marks: int, repeats: int) -> dict[str, float]:
     corpus = sequences(number, length, marks, 0)
     queries = sequences(200, length, marks, 1, metadata={"split": ["train"] * 200})
-    model = methods.make(name, **case.options(repeats + 2))
-    assert isinstance(model, Embedder)
+    model = case.make(repeats + 2)
+    if isinstance(model, SecondStage):
+        model.given = SelfAttention(**two_phases(1)).fit(queries, corpus)
     with step_times() as ended:
         model.fit(queries, corpus)
     step = min(np.diff(ended[case.phase or next(iter(ended))])[1:])
-    embed = fastest(lambda: model.embed(corpus), 3)
+    if isinstance(model, Embedder):
+        embed = fastest(partial(model.embed, corpus), 3)
+    else:
+        embed = fastest(partial(model.score, queries[0], corpus), 3)
     bare_step, bare_forward = bare_times(case, number, length, repeats)
     return {
         "training sequences/s": round(case.batch / step),
@@ -151,21 +182,24 @@ def measure(name: str, number: int, length: int, marks: int, repeats: int) -> di
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("methods", nargs="*", metavar="METHOD", help=f"of {', '.join(CASES)}; all by default")
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help="all by default")
     parser.add_argument("--length", type=int, default=60)
     parser.add_argument("--number", type=int, default=1024)
     parser.add_argument("--marks", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
-    if unknown := set(options.methods) - set(CASES):
-        parser.error(f"no figures for {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    known = {case.method for case in CASES}
+    if unknown := set(options.methods) - known:
+        parser.error(f"no figures for {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     torch.set_num_threads(1)
     found = {}
-    for name in options.methods or CASES:
-        found[name] = measure(name, options.number, options.length, options.marks, options.repeats)
+    for case in CASES:
+        if options.methods and case.method not in options.methods:
+            continue
+        found[case.label] = row = measure(case, options.number, options.length, options.marks, options.repeats)
         if len(found) == 1:
-            print("  ".join(["method".ljust(10), *found[name]]))
-        print("  ".join([name.ljust(10), *(f"{value:g}".rjust(len(key)) for key, value in found[name].items())]))
+            print("  ".join(["method".ljust(18), *row]))
+        print("  ".join([case.label.ljust(18), *(f"{value:g}".rjust(len(key)) for key, value in row.items())]))
     print(json.dumps({"length": options.length, "marks": options.marks, "methods": found}))
 
 
