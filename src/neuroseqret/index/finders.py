@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from neuroseqret.hashing import BucketTables, Cells, HashFunction, nearest_codes, nearest_of, pack_bits
 from neuroseqret.hashing.tables import Workspace
+from neuroseqret.index.rounding import RoundedVectors, rounded
 from neuroseqret.index.scoring import best_in_cells, best_in_runs, best_rows
 
 Rows = npt.NDArray[np.int32]
@@ -33,6 +34,10 @@ def chosen_method(setting: str, rows: int) -> str:
     return "exhaustive" if rows < EXHAUSTIVE_BELOW else "cells"
 
 
+def _room(number: int) -> tuple[Rows, Vector]:
+    return np.empty(number, np.int32), np.empty(number, np.float32)
+
+
 class Finder(Protocol):
     @property
     def method(self) -> str: ...
@@ -49,25 +54,28 @@ class Exhaustive:
         self.embeddings = embeddings
 
     def best(self, vector: Vector, number: int, wanted: int = 0, allowed: Mask = ALL) -> Found:
-        rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
+        rows, scores = _room(number)
         begins, stops = np.array([0]), np.array([len(self.embeddings)])
         kept, compared = best_in_runs(self.embeddings, vector, begins, stops, allowed, scores, rows)
         return rows[:kept], scores[:kept], compared
 
 
 class CellFinder:
-    """The cells of the nearest centres."""
+    """The cells of the nearest centres: their rows by rounded embeddings, the best of them by the exact ones."""
 
     method = "cells"
 
-    def __init__(self, embeddings: npt.NDArray[np.float32], cells: Cells) -> None:
-        self.embeddings, self.cells = embeddings, cells
+    def __init__(self, embeddings: npt.NDArray[np.float32], small: RoundedVectors, cells: Cells) -> None:
+        self.embeddings, self.small, self.cells = embeddings, small, cells
+        self._centres = rounded(cells.centres, small.scale)
 
     def best(self, vector: Vector, number: int, wanted: int, allowed: Mask = ALL) -> Found:
-        rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
-        centres, offsets = self.cells.centres, self.cells.offsets
-        kept, compared = best_in_cells(self.embeddings, vector, centres, offsets, wanted, allowed, scores, rows)
-        return rows[:kept], scores[:kept], compared + len(centres)
+        near, about = _room(2 * number + 20)
+        query, offsets = vector * self.small.scale, self.cells.offsets
+        kept, compared = best_in_cells(self.small.numbers, query, self._centres, offsets, wanted, allowed, about, near)
+        rows, scores = _room(number)
+        kept = best_rows(self.embeddings, vector, near[:kept], ALL, scores, rows)
+        return rows[:kept], scores[:kept], compared + len(self._centres)
 
 
 class CodeFinder:
@@ -100,7 +108,7 @@ class CodeFinder:
 
     def best(self, vector: Vector, number: int, wanted: int, allowed: Mask = ALL) -> Found:
         candidates = self.candidates(vector, wanted)
-        rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
+        rows, scores = _room(number)
         kept = best_rows(self.embeddings, vector, candidates, allowed, scores, rows)
         compared = len(candidates) if not len(allowed) else int(allowed[candidates].sum())
         return rows[:kept], scores[:kept], compared

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,12 +23,13 @@ import pyarrow as pa
 from neuroseqret.hashing import BucketTables, Cells, HashFunction, load_hash, make_hash
 from neuroseqret.index.finders import CellFinder, CodeFinder, Exhaustive, Finder, chosen_method
 from neuroseqret.index.folder import IndexConfig, IndexSettings
+from neuroseqret.index.rounding import RoundedVectors, rounded, scale_of
 from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, OFFSET, SERIAL, Store
 
 CURRENT = "CURRENT"
 TIMES, MARKS = "times.bin", "marks.bin"
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 _CHUNK = 65536
 Array = npt.NDArray[Any]
 
@@ -41,7 +43,7 @@ class Hot:
     embeddings: npt.NDArray[np.float32]  # (n, D)
     rows: pa.Table  # id, group, window, metadata
     finder: Finder
-    nbytes: int  # of what search reads
+    nbytes: int  # of what a search reads of every row that it compares
     begins: npt.NDArray[np.int64]  # (n,) where the row's events begin in `times` and `marks`
     lengths: npt.NDArray[np.int32]  # (n,)
     times: npt.NDArray[np.float64]
@@ -110,51 +112,69 @@ def open_current(folder: Path) -> Hot | None:
 
 def _write(target: Path, store: Store, config: IndexConfig) -> None:
     store.refresh()
-    settings, dimension = config.settings, config.dimension
-    count = store.count()
-    embeddings = np.empty((count, dimension), np.float32)
-    keys, lengths, rows, number = np.empty(count, np.int64), np.empty(count, np.int32), [], 0
-    with (target / TIMES).open("wb") as times, (target / MARKS).open("wb") as marks:
-        for batch in store.scan([*look_columns(store.schema), "times", "marks", KEY, EMBEDDING]):
-            part = slice(number, number + batch.num_rows)
-            embeddings[part] = embeddings_of(batch.column(EMBEDDING), dimension)
-            keys[part] = batch.column(KEY).to_numpy()
-            lengths[part] = _append(times, batch.column("times"))
-            _append(marks, batch.column("marks"))
-            rows.append(batch.drop_columns(["times", "marks", KEY, EMBEDDING]))
-            number += batch.num_rows
-    table = pa.Table.from_batches(rows) if rows else store.schema.empty_table().select(look_columns(store.schema))
-    offsets = table.column(OFFSET).fill_null(0).to_numpy()  # windows of one sequence share its key
-    order = np.lexsort((offsets, keys))
-    embeddings = embeddings[order]
+    table, order = _read_rows(store)
+    count = table.num_rows
+    serials = table.column(SERIAL).to_numpy()[order]
+    embeddings, begins, lengths = _read_events(target, store, serials, config.dimension)
 
-    method = chosen_method(settings.candidates, count) if count else "exhaustive"
+    method = chosen_method(config.settings.candidates, count) if count else "exhaustive"
+    layout = np.arange(count, dtype=np.int32)
     if method == "cells":
         cells, layout = Cells.build(embeddings)
-        order = order[layout]
+        scale = scale_of(embeddings)
         np.save(target / "centres.npy", cells.centres)
         np.save(target / "cells.npy", cells.offsets)
-    else:
-        layout = np.arange(count, dtype=np.int32)
-        if method in ("buckets", "hamming"):
-            _write_codes(target, embeddings, settings, method)
+        np.save(target / "scale.npy", scale)
+        _save_rows(target / "rounded.npy", embeddings, layout, lambda part: rounded(part, scale))
+    elif method in ("buckets", "hamming"):
+        _write_codes(target, embeddings, config.settings, method)
     _save_rows(target / "embeddings.npy", embeddings, layout)
-    serials = table.column(SERIAL).to_numpy()[order]
-    np.save(target / "serials.npy", serials)
-    # Events stay in the order in which they were read; every row knows where its own begin.
-    np.save(target / "lengths.npy", lengths[order])
-    np.save(target / "begins.npy", (np.cumsum(lengths, dtype=np.int64) - lengths)[order])
+    for name, column in (("serials", serials), ("begins", begins), ("lengths", lengths)):
+        np.save(target / f"{name}.npy", column[layout])
     empty = [name for name in table.column_names if count and table.column(name).null_count == count]
-    table = table.drop_columns([SERIAL, *empty]).take(pa.array(order)).combine_chunks()
+    table = table.drop_columns([SERIAL, *empty]).take(pa.array(order[layout])).combine_chunks()
     with pa.OSFile(str(target / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     meta = {
         "layout": LAYOUT_VERSION,
         "method": method,
-        "last_serial": int(serials.max()) if count else -1,
+        "last_serial": int(serials.max(initial=-1)),
         "files": {f.name: f.stat().st_size for f in sorted(target.iterdir())},
     }
     (target / "meta.json").write_text(json.dumps(meta))
+
+
+def _read_rows(store: Store) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """What hits are made of, and the order by key (by place, of windows, which share their sequence's key)."""
+    columns = [*look_columns(store.schema), KEY]
+    batches = list(store.scan(columns))
+    table = pa.Table.from_batches(batches) if batches else store.schema.empty_table().select(columns)
+    order = np.lexsort((table.column(OFFSET).fill_null(0).to_numpy(), table.column(KEY).to_numpy()))
+    return table.drop_columns([KEY]), order
+
+
+def _read_events(
+    target: Path, store: Store, serials: npt.NDArray[np.int64], dimension: int
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Embeddings in the order of `serials`, each put to its place as it is read: a copy to sort would double the peak.
+
+    Events are written in the order in which they are read; every row knows where its own begin, and how many.
+    """
+    count, written = len(serials), 0
+    embeddings = np.empty((count, dimension), np.float32)
+    begins, lengths = np.empty(count, np.int64), np.empty(count, np.int32)
+    by_serial = np.argsort(serials)
+    with (target / TIMES).open("wb") as times, (target / MARKS).open("wb") as marks:
+        for batch in store.scan([SERIAL, "times", "marks", EMBEDDING]):
+            found = np.searchsorted(serials, batch.column(SERIAL).to_numpy(), sorter=by_serial)
+            place = by_serial[found]
+            embeddings[place] = embeddings_of(batch.column(EMBEDDING), dimension)
+            events = _append(times, batch.column("times"))
+            _append(marks, batch.column("marks"))
+            lengths[place] = events
+            begins[place] = written + np.cumsum(events) - events
+            written += int(events.sum())
+    return embeddings, begins, lengths
 
 
 def _append(stream: BinaryIO, column: pa.Array) -> npt.NDArray[np.int64]:
@@ -182,13 +202,18 @@ def make_hash_function(settings: IndexSettings) -> HashFunction:
     return make_hash(settings.hash, settings.bits, **options)
 
 
-def _save_rows(file: Path, matrix: npt.NDArray[np.float32], order: Array) -> None:
-    """`np.save(file, matrix[order])` without the second copy in memory."""
+def _save_rows(
+    file: Path,
+    matrix: npt.NDArray[np.float32],
+    order: Array,
+    convert: Callable[[npt.NDArray[np.float32]], Array] = np.asarray,
+) -> None:
+    """`np.save(file, convert(matrix[order]))` without a second copy in memory."""
     with file.open("wb") as stream:
-        head = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
-        np.lib.format.write_array_header_1_0(stream, head)
+        kind = np.lib.format.dtype_to_descr(convert(matrix[:0]).dtype)
+        np.lib.format.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": matrix.shape})
         for begin in range(0, len(order), _CHUNK):
-            stream.write(matrix[order[begin : begin + _CHUNK]].tobytes())
+            stream.write(convert(matrix[order[begin : begin + _CHUNK]]).tobytes())
 
 
 def _open(target: Path, meta: dict[str, Any]) -> Hot:
@@ -202,7 +227,8 @@ def _open(target: Path, meta: dict[str, Any]) -> Hot:
     embeddings = array("embeddings")
     finder: Finder
     if meta["method"] == "cells":
-        finder = CellFinder(embeddings, Cells(array("centres"), array("cells")))
+        small = RoundedVectors(array("rounded"), array("scale"))
+        finder = CellFinder(embeddings, small, Cells(array("centres"), array("cells")))
     elif meta["method"] in ("buckets", "hamming"):
         tables = None
         if meta["method"] == "buckets":
@@ -216,7 +242,9 @@ def _open(target: Path, meta: dict[str, Any]) -> Hot:
         file = target / name
         return np.memmap(file, kind, "c").view(np.ndarray) if file.stat().st_size else np.empty(0, kind)
 
-    size = sum(size for name, size in meta["files"].items() if name not in (TIMES, MARKS))
+    # Of the events and of embeddings that are rounded too, a search reads only those of its best rows.
+    seldom = {TIMES, MARKS, "embeddings.npy"} if meta["method"] == "cells" else {TIMES, MARKS}
+    size = sum(size for name, size in meta["files"].items() if name not in seldom)
     return Hot(
         meta["last_serial"],
         array("serials"),

@@ -17,9 +17,10 @@ Rows = npt.NDArray[np.int32]
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
 def _dot(matrix, row, query):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """In float32, of a matrix of float32 or of bytes (see `rounding`)."""
     total = np.float32(0)
     for d in range(matrix.shape[1]):
-        total += matrix[row, d] * query[d]
+        total += np.float32(matrix[row, d]) * query[d]
     return total
 
 

@@ -28,6 +28,7 @@ from neuroseqret.models.base import Embedder, RelevanceModel
 from neuroseqret.sequences import EventSequences
 
 EXPAND_BY = 10
+_OF_A_HIT = frozenset({"id", "group", "start", "end", PARENT, OFFSET})  # columns that are fields, not metadata
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Search:
 
     def _settle_ties(self, rows: Rows, scores: npt.NDArray[np.float32]) -> Rows:
         """Rows of equal score by id, so that their order does not tell when they were added."""
-        if len(rows) < 2 or not (np.diff(scores) == 0).any():
+        if len(rows) < 2 or not (scores[1:] == scores[:-1]).any():
             return rows
         names = np.array([found["id"] for found in self.snapshot.look(rows)])
         return rows[np.lexsort((names, -scores))]
@@ -131,13 +132,12 @@ class Search:
 
 def _hit(found: dict[str, Any], score: float, rank: int) -> Hit:
     """A hit from a row's columns."""
-    name, parent, offset = found.pop("id"), found.pop(PARENT, None), found.pop(OFFSET, None)
-    start, end, group = (found.pop(column, None) for column in ("start", "end", "group"))
-    metadata = {key: value for key, value in found.items() if value is not None}
+    name, parent, group = found["id"], found.get(PARENT), found.get("group")
+    metadata = {key: value for key, value in found.items() if key not in _OF_A_HIT and value is not None}
     if parent is None:
         return Hit(name, score, rank, metadata, group)
     stop = int(name.rsplit(":", 1)[1].rstrip("]"))
-    return Hit(parent, score, rank, metadata, group, name, offset, stop, start, end)
+    return Hit(parent, score, rank, metadata, group, name, found[OFFSET], stop, found.get("start"), found.get("end"))
 
 
 def expanded(

@@ -71,6 +71,9 @@ class Snapshot:
             found.append((rows + np.int32(base), scores, compared))
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.float32), 0, finder.method
+        if len(found) == 1:  # in order already
+            rows, scores, compared = found[0]
+            return rows.astype(np.int64), scores, compared, finder.method
         rows = np.concatenate([f[0] for f in found])
         scores = np.concatenate([f[1] for f in found])
         order = np.lexsort((rows, -scores))[:number]
