@@ -51,7 +51,7 @@ class Settings(BaseModel):
     dropout: float = 0.1
     temperature: float = 0.1
     batch: int = 64
-    loop: LoopSettings = LoopSettings(steps=1500, learning_rate=3e-3, evaluations=30, patience=6)
+    loop: LoopSettings = LoopSettings(steps=1500, learning_rate=1e-2, evaluations=30, patience=6)
 
 
 class GRUEncoder(nn.Module):
