@@ -105,11 +105,11 @@ def findings(measured: Measured) -> list[Finding]:
             "The whole score is best on all sets, and without κ it is far worse.",
             f"leaving a part out lowers MAP in {of(sum(g < 0 for g in cells), len(cells))} cases; on average "
             + ", ".join(f"{PAPER[name]}: {number(mean, '+.1f')}" for name, mean in means.items())
-            + " points.",
+            + " points",
         ),
         Finding(
             "Without the unwarping U all sets lose.",
             f"leaving U out of `paper` loses on {of(sum(g < 0 for g in unwarping), len(unwarping))} sets; putting it "
-            f"into `default` gains on {of(sum(g > 0 for g in added), len(added))}.",
+            f"into `default` gains on {of(sum(g > 0 for g in added), len(added))}",
         ),
     ]

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours without the yellow, which is too light for a line on white, and a grey.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#8C8C8C")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+#: Okabe and Ito's colours without the yellow, which is too light for a line on white, then a grey and a dark violet.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#8C8C8C", "#5D3A9B")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "h")
 
 
 def panels(number: int, columns: int = 4, width: float = 3.1, height: float = 2.6) -> tuple[Figure, list[Axes]]:

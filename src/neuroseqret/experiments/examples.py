@@ -1,27 +1,73 @@
-"""Sequences in cells, for figures: a query that is neither a lucky nor an unlucky one, and events as lists."""
+"""Looks at single queries, for figures: one that is neither lucky nor unlucky, its hits, and what unwarping does."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import torch
 
+from neuroseqret.batching import pad
+from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers, answer
 from neuroseqret.models.base import RelevanceModel
+from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.sequence import EventSequence
+from neuroseqret.sequences import FloatArray
 
 MOST = 60  # events of a sequence that are kept
+GRID = 101  # times at which U is looked at
 
 
-def median_query(model: RelevanceModel, task: Task) -> tuple[int, Answers]:
-    """The query with the median AP, and all answers."""
+def best_hits(model: RelevanceModel, task: Task, number: int) -> dict[str, Any]:
+    """The query with the median AP and its best hits."""
+    row, answers = _median_query(model, task)
+    relevant = set(task.relevance.of(row).tolist())
+    best = answers.top_rows[row, :number].tolist()
+    query = task.queries[row]
+    return {
+        "time_unit": query.time_unit,
+        "mark_names": None if query.mark_names is None else list(query.mark_names),
+        "AP": round(float(answers.measures["AP"][row]), 4),
+        "query": _events(query),
+        "hits": [_events(task.corpus[place], relevant=place in relevant) for place in best],
+    }
+
+
+def unwarped_pair(model: SelfAttention, task: Task) -> dict[str, Any]:
+    """U on a grid, and the query with the median AP before and after U, beside its best-ranked relevant sequence."""
+    warp = model.network.unwarp
+    if warp is None:
+        raise UserError("the model has no unwarping")
+    row, answers = _median_query(model, task)
+    relevant = set(task.relevance.of(row).tolist())
+    best = next((place for place in answers.top_rows[row].tolist() if place in relevant), min(relevant))
+    times = torch.linspace(0, warp.horizon, GRID, dtype=torch.float64)
+    with torch.no_grad():
+        mapped = warp(times).numpy()
+        moved = model.unwarped(pad(task.queries[row : row + 1]), "query").times[0].numpy()
+    query = task.queries[row]
+    return {
+        "time_unit": query.time_unit,
+        "times": _short(times.numpy()),
+        "unwarped_times": _short(mapped),
+        "query": _events(query, unwarped=_short(moved[:MOST] - moved[0])),
+        "hit": _events(task.corpus[best]),
+    }
+
+
+def _median_query(model: RelevanceModel, task: Task) -> tuple[int, Answers]:
     answers = answer(model, task)
     order = np.argsort(answers.measures["AP"], kind="stable")
     return int(order[len(order) // 2]), answers
 
 
-def events(sequence: EventSequence, **more: Any) -> dict[str, Any]:
-    """The first events of a sequence; 5 digits are more than a figure shows."""
-    times = [float(f"{time - sequence.times[0]:.5g}") for time in sequence.times[:MOST]]
-    return {"id": sequence.id, "times": times, "marks": sequence.marks[:MOST].tolist(), **more}
+def _events(sequence: EventSequence, **more: Any) -> dict[str, Any]:
+    times = sequence.times[:MOST] - sequence.times[0]
+    return {"id": sequence.id, "times": _short(times), "marks": sequence.marks[:MOST].tolist(), **more}
+
+
+def _short(times: FloatArray) -> list[float]:
+    """Six digits are more than a figure shows."""
+    return [float(f"{time:.6g}") for time in times.tolist()]

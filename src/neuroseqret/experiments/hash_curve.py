@@ -27,6 +27,7 @@ Find = Callable[[int], Rows]  # candidates of a query
 Point = dict[str, float]
 
 BITS, TABLES, K = 64, 10, 10
+LENGTHS = (*range(1, 13), 14, 16, 18, 20)
 FRACTIONS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
 HASHES: dict[str, Callable[[], HashFunction]] = {
     "hyperplanes": lambda: RandomHyperplanes(BITS),
@@ -51,6 +52,8 @@ def curve(way: str, corpus: Vectors, queries: Vectors, relevance: Relevance) -> 
             compared += len(rows) + centres
             rankings.append(rows[np.argsort(-scores[query, rows], kind="stable")[:K]])
         share = compared / scores.size
+        if share * len(corpus) < K:  # too few to fill a list
+            break
         points.append({"compared": round(share, 6), "nDCG@10": round(ndcg(rankings, relevance), 6)})
     return points
 
@@ -79,7 +82,7 @@ def _finders(way: str, corpus: Vectors, queries: Vectors) -> Iterator[tuple[Find
 
                 yield probed, 0
         else:
-            for length in range(1, int(np.log2(n)) + 3):
+            for length in LENGTHS:
                 union = BucketTables.build(codes, BITS, TABLES, length)
                 yield lambda query, u=union: u.candidates(asked[query], margins[query], workspace=space), 0  # type: ignore[misc]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neuroseqret.experiments import drawing
+from neuroseqret.experiments.cells import Result
 from neuroseqret.experiments.hash_curve import TABLES, WAYS, Point, Vectors, curve
 from neuroseqret.experiments.lab import Lab, Piece
 from neuroseqret.experiments.markdown import NOTHING, Finding, bold_best, number, of, picture, table
@@ -47,19 +48,15 @@ def measure(lab: Lab) -> None:
         assert isinstance(model, Embedder)
         return model.embed(task.corpus, "corpus"), model.embed(task.queries, "query"), task.relevance
 
+    def look(fit: Fit, way: str) -> Result:
+        return {"points": curve(way, *embedded(fit))}
+
     pieces = []
     for data in lab.data:
         fit = Fit(data=data, method="self")
-        if lab.wanted(fit):
-            for way in WAYS:
-                config = lab.piece_config("hashing", fit, "neuroseqret.experiments.hash_curve", way=way)
-                pieces.append(
-                    Piece(
-                        f"{data}/hashing/{way}",
-                        config,
-                        lambda fit=fit, way=way: {"points": curve(way, *embedded(fit))},  # type: ignore[misc]
-                    )
-                )
+        for way in WAYS if lab.wanted(fit) else ():
+            config = lab.piece_config("hashing", fit, "neuroseqret.experiments.hash_curve", way=way)
+            pieces.append(Piece(f"{data}/hashing/{way}", config, partial(look, fit, way)))
     lab.run_pieces(pieces)
 
 
@@ -142,7 +139,7 @@ def findings(measured: Measured) -> list[Finding]:
             f"{compared('paper', 'paper-without-saturation')}, without η3 on "
             f"{compared('paper', 'paper-without-redundancy')}; the default objective is above hyperplanes on "
             f"{compared('default', 'hyperplanes')}, ITQ on {compared('rotation', 'hyperplanes')}, and cells are above "
-            f"ITQ on {compared('cells', 'rotation')}.",
+            f"ITQ on {compared('cells', 'rotation')}",
         )
     ]
 
@@ -154,8 +151,9 @@ def _draw(found: Curves, folder: Path) -> None:
         _panel(axis, {way: points for (d, way), points in found.items() if d == data})
         axis.set_title(data, fontsize=9)
         axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
         axis.set_xlim(left=0.8)
-        axis.set_ylim(bottom=0)
+        axis.margins(y=0.08)
         axis.set_xlabel("times fewer comparisons", fontsize=8)
         axis.set_ylabel("nDCG@10, points", fontsize=8)
     drawing.legend(figure, axes[0], columns=4)
@@ -171,7 +169,7 @@ def _panel(axis: Axes, ways: dict[str, list[Point]]) -> None:
             axis.plot(x, y, "*", color="#B00020", markersize=13, zorder=5, label=NAMES[way])
         else:
             place = WAYS.index(way) - 1
-            colour, marker = drawing.COLOURS[place % 8], drawing.MARKERS[place % 7]
+            colour, marker = drawing.COLOURS[place], drawing.MARKERS[place]
             dashes = "--" if way.startswith("paper-") else "-"
             axis.plot(
                 x, y, color=colour, marker=marker, linestyle=dashes, linewidth=1.1, markersize=3, label=NAMES[way]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +16,14 @@ NOTHING = "Not measured yet."
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper says, and what the cells say."""
+    """What the paper says, and what the cells say (nothing: not measured), without a full stop."""
 
     claim: str
     found: str
 
     def __str__(self) -> str:
-        return f"- **The paper:** {self.claim} **Here:** {self.found or NOTHING}"
+        found = f"{self.found}." if self.found else NOTHING
+        return f"- **The paper:** {self.claim} **Here:** {found}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -64,6 +65,11 @@ def picture(name: str, alt: str) -> str:
 def of(part: int, whole: int) -> str:
     """`3 of 8`."""
     return f"{part} of {whole}"
+
+
+def counted(counts: Mapping[str, tuple[int, int]], what: str = "sets") -> str:
+    """`text` on 3 of 8 sets; ...: what was counted, without what there was nothing to count of."""
+    return "; ".join(f"{text} {of(*count)} {what}" for text, count in counts.items() if count[1])
 
 
 def listed(names: Sequence[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from neuroseqret.experiments import drawing
 from neuroseqret.experiments.cells import Result
-from neuroseqret.experiments.examples import events, median_query
+from neuroseqret.experiments.examples import MOST, best_hits
 from neuroseqret.experiments.lab import Lab, Piece
 from neuroseqret.experiments.markdown import NOTHING, listed, picture
 from neuroseqret.experiments.measured import Measured
@@ -25,29 +27,17 @@ NAMED = 5  # marks with a colour and a sign of their own; the others share the l
 
 def measure(lab: Lab) -> None:
     """The paper's four sets where they are there, else the first four."""
+
+    def look(fit: Fit) -> Result:
+        return best_hits(lab.fitted(fit)[0], lab.task(fit, View()), HITS)
+
     pieces = []
     for data in [name for name in PAPER if name in lab.folders] or lab.data[:4]:
         fit = Fit(data=data, method="self")
         if lab.wanted(fit):
             config = lab.piece_config("qualitative", fit, "neuroseqret.experiments.examples", hits=HITS)
-            pieces.append(Piece(f"{data}/qualitative/self", config, lambda fit=fit: _look(lab, fit)))  # type: ignore[misc]
+            pieces.append(Piece(f"{data}/qualitative/self", config, partial(look, fit)))
     lab.run_pieces(pieces)
-
-
-def _look(lab: Lab, fit: Fit) -> Result:
-    model, _ = lab.fitted(fit)
-    task = lab.task(fit, View())
-    row, answers = median_query(model, task)
-    relevant = set(task.relevance.of(row).tolist())
-    best = answers.top_rows[row, :HITS].tolist()
-    query = task.queries[row]
-    return {
-        "time_unit": query.time_unit,
-        "mark_names": None if query.mark_names is None else list(query.mark_names),
-        "AP": round(float(answers.measures["AP"][row]), 4),
-        "query": events(query),
-        "hits": [events(task.corpus[place], relevant=place in relevant) for place in best],
-    }
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
@@ -61,7 +51,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Queries and their hits",
-            "Inter-event times (signed marks as in the legend of each row; at most 60 events) of a test query and its "
+            f"Inter-event times (at most {MOST} events; colours and signs are marks) of a test query and its "
             f"best {HITS} hits by `self (default)`, seed 0. The query is the one with the median AP of its set, so it "
             "is neither picked nor lucky.",
             picture("qualitative", "A query and its best hits as inter-event times with marks, one row a data set"),
@@ -73,6 +63,8 @@ def report(measured: Measured, figures: Path | None = None) -> str:
 
 
 def _draw(shown: dict[str, Result], folder: Path) -> None:
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
     columns = 1 + HITS
     figure, axes = drawing.panels(columns * len(shown), columns=columns, height=2.1)
     for row, (data, result) in enumerate(shown.items()):
@@ -87,6 +79,10 @@ def _draw(shown: dict[str, Result], folder: Path) -> None:
         for place, (axis, one) in enumerate(zip(lanes, sequences, strict=False)):
             _gaps(axis, one, common, result, low)
             axis.set_yscale("log")
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
+            axis.yaxis.set_major_formatter("{x:g}")
+            axis.yaxis.set_minor_locator(NullLocator())
+            axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             axis.set_ylim(low / 2.2, high * 1.6)
             axis.set_xlabel("event", fontsize=8)
             tick = "" if place == 0 else "✓ relevant" if one["relevant"] else "✗ not relevant"
@@ -114,5 +110,4 @@ def _gaps(axis: Axes, one: dict[str, Any], common: list[int], result: Result, lo
 def _mark_name(mark: int | None, names: list[str] | None) -> str:
     if mark is None:
         return "other marks"
-    name = names[mark] if names and mark < len(names) else f"mark {mark}"
-    return name if len(name) <= 18 else name[:17] + "…"
+    return textwrap.fill(names[mark] if names and mark < len(names) else f"mark {mark}", 24)

@@ -67,7 +67,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
 def findings(measured: Measured) -> list[Finding]:
     """The paper's statement on single queries."""
     kept = [1 - shares(gain)[2] >= COMPETITIVE for gain in gains(measured).values()]
-    found = f"won or tied on at least 70 % of the queries in {of(sum(kept), len(kept))} pairs of model and baseline."
+    found = f"won or tied on at least 70 % of the queries in {of(sum(kept), len(kept))} pairs of model and baseline"
     claim = "On at least 70 % of the queries of every set the model is above the two best baselines or about equal."
     return [Finding(claim, found if kept else "")]
 
@@ -82,8 +82,9 @@ def _draw(found: dict[tuple[str, Row, str], FloatArray], folder: Path) -> None:
             place = best.index(baseline)
             share = 100 * (np.arange(len(gain)) + 0.5) / len(gain)
             name = f"{label(row)} against the {('best', 'second best')[place]} baseline"
-            colour, dashes = drawing.COLOURS[5 * ROWS.index(row)], ("-", "--")[place]
-            axis.plot(share, gain, color=colour, linestyle=dashes, linewidth=1.4, label=name)
+            # The first model's line is wider, so that it shows where the second lies on it.
+            colour, width, dashes = (("#56B4E9", 3.0), ("#D55E00", 1.2))[ROWS.index(row)] + (("-", "--")[place],)
+            axis.plot(share, gain, color=colour, linestyle=dashes, linewidth=width, label=name)
         axis.set_title(f"{data}\n(— {best[0]}" + (f", - - {best[1]})" if best[1:] else ")"), fontsize=8)
         axis.set_xlabel("queries, % (sorted by gain)", fontsize=8)
         axis.set_ylabel("gain in AP, points", fontsize=8)

@@ -2,69 +2,42 @@
 
 from __future__ import annotations
 
-import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from neuroseqret.experiments import accuracy, paper_values, plan
+from neuroseqret.experiments import accuracy, indexing, paper_values, plan
 from neuroseqret.experiments.cells import Result
 from neuroseqret.experiments.lab import Lab, Piece
 from neuroseqret.experiments.markdown import MISSING, NOTHING, Finding, number, table
 from neuroseqret.experiments.measured import Measured, Row, label, row_fit
 from neuroseqret.experiments.plan import Fit, View
-from neuroseqret.index.index import Index
 from neuroseqret.models.base import Embedder
 from neuroseqret.sequences import FloatArray
-
-ASKED = 100  # queries whose search is timed
 
 
 def measure(lab: Lab) -> None:
     """Training was timed by `accuracy`; the index is made here."""
     accuracy.measure(lab)
-    pieces = []
-    for data in lab.data:
-        fit = Fit(data=data, method="self")
-        if lab.wanted(fit):
-            config = lab.piece_config("runtime", fit, "neuroseqret.index.index", asked=ASKED)
-            pieces.append(Piece(f"{data}/runtime/index", config, lambda fit=fit: _index(lab, fit)))  # type: ignore[misc]
-    lab.run_pieces(pieces)
 
+    def look(fit: Fit) -> Result:
+        model, _ = lab.fitted(fit)
+        assert isinstance(model, Embedder)
+        return indexing.times(model, lab.task(fit, View()))
 
-def _index(lab: Lab, fit: Fit) -> Result:
-    """CPU seconds of embedding and of making an index, wall-clock of opening it and of single searches."""
-    model, _ = lab.fitted(fit)
-    assert isinstance(model, Embedder)
-    task = lab.task(fit, View())
-    begun = time.process_time()
-    model.embed(task.corpus, "corpus")
-    embedding = time.process_time() - begun
-    with tempfile.TemporaryDirectory() as place:
-        begun = time.process_time()
-        Index.create(model, Path(place) / "index", task.corpus).refresh()
-        making = time.process_time() - begun
-        wall = time.perf_counter()
-        index = Index.open(Path(place) / "index")
-        index.search(task.queries[0])
-        opening = time.perf_counter() - wall
-        spent = []
-        for query in range(min(ASKED, len(task.queries))):
-            wall = time.perf_counter()
-            index.search(task.queries[query], k=10)
-            spent.append(time.perf_counter() - wall)
-        info = index.info()
-    return {
-        "sequences": len(task.corpus),
-        "events": int(task.corpus.offsets[-1]),
-        "embedding_cpu_seconds": round(embedding, 3),
-        "index_cpu_seconds": round(making, 3),
-        "open_seconds": round(opening, 4),
-        "query_ms": round(1e3 * float(np.median(spent)), 3),
-        "query_ms_p99": round(1e3 * float(np.quantile(spent, 0.99)), 3),
-        "bytes_on_disk": info["bytes_on_disk"],
-    }
+    fits = [Fit(data=data, method="self") for data in lab.data]
+    lab.run_pieces(
+        [
+            Piece(
+                f"{fit.data}/runtime/index",
+                lab.piece_config("runtime", fit, "neuroseqret.experiments.indexing"),
+                partial(look, fit),
+            )
+            for fit in fits
+            if lab.wanted(fit)
+        ]
+    )
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
@@ -143,6 +116,7 @@ def _index_table(measured: Measured) -> str:
     lines = [
         [
             data,
+            r["candidates"],
             f"{r['sequences']:,}",
             f"{r['events']:,}",
             f"{r['embedding_cpu_seconds']:.1f}",
@@ -155,16 +129,24 @@ def _index_table(measured: Measured) -> str:
         ]
         for data, r in sorted(found.items())
     ]
-    head = ["data", "sequences", "events", "embedding, CPU s", "index with embedding, CPU s", "events per CPU s"]
+    head = [
+        "data",
+        "candidates by",
+        "sequences",
+        "events",
+        "embedding, CPU s",
+        "index with embedding, CPU s",
+        "events per CPU s",
+    ]
     head += ["opening and first search, s", "search, ms", "p99, ms", "on disk, MB"]
     return (
         "`self (default)`, seed 0. A search is from raw events to ten hits (median of "
-        f"{ASKED} single queries, wall-clock).\n\n{table(head, lines)}"
+        f"{indexing.ASKED} single queries, wall-clock).\n\n{table(head, lines)}"
     )
 
 
 def findings(measured: Measured) -> list[Finding]:
     """The paper's statement on run time."""
     spent = [s for d in measured.data if not np.isnan(s := _mean(measured, d, ("self", "default")))]
-    found = f"`self (default)` takes {min(spent):.0f} to {max(spent):.0f} CPU seconds of one core." if spent else ""
+    found = f"`self (default)` takes {min(spent):.0f} to {max(spent):.0f} CPU seconds of one core" if spent else ""
     return [Finding("Training takes at most two to six hours a set, on a GPU.", found)]

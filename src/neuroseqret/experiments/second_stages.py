@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuroseqret.evaluation.significance import holm
-from neuroseqret.experiments.markdown import listed, number, of, table
+from neuroseqret.experiments.markdown import NOTHING, listed, number, of, table
 from neuroseqret.experiments.measured import LEVEL, Measured, row_fit
 from neuroseqret.experiments.plan import View
 from neuroseqret.sequences import FloatArray
@@ -66,6 +66,8 @@ def verdict(measured: Measured, preset: str) -> str:
     """On how many sets the better second stage is above, and where one is below by more than 0.3 points."""
     gains, p = compare(measured, preset)
     known = ~np.isnan(gains[:, :, 0]).all(1)
+    if not known.any():
+        return f"`{preset}`: {NOTHING.lower()}"
     up = _where(measured, ((gains > 0) & (p <= LEVEL)).any((1, 2)))
     down = _where(measured, (gains[:, :, 0] < WORSE).any(1))
     return (

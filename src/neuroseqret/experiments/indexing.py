@@ -1,0 +1,48 @@
+"""What it takes to index a corpus and to search it, on one core."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroseqret.evaluation.protocol import Task
+from neuroseqret.index.index import Index
+from neuroseqret.models.base import Embedder
+
+ASKED = 100  # queries whose search is timed
+
+
+def times(model: Embedder, task: Task) -> dict[str, Any]:
+    """CPU seconds of embedding and of making an index, wall-clock of opening it and of single searches."""
+    begun = time.process_time()
+    model.embed(task.corpus, "corpus")
+    embedding = time.process_time() - begun
+    with tempfile.TemporaryDirectory() as place:
+        begun = time.process_time()
+        Index.create(model, Path(place) / "index", task.corpus).refresh()
+        making = time.process_time() - begun
+        wall = time.perf_counter()
+        index = Index.open(Path(place) / "index")
+        index.search(task.queries[0])
+        opening = time.perf_counter() - wall
+        spent = []
+        for query in range(min(ASKED, len(task.queries))):
+            wall = time.perf_counter()
+            index.search(task.queries[query], k=10)
+            spent.append(time.perf_counter() - wall)
+        info = index.info()
+    return {
+        "sequences": len(task.corpus),
+        "events": int(task.corpus.offsets[-1]),
+        "candidates": info["candidates"],
+        "embedding_cpu_seconds": round(embedding, 3),
+        "index_cpu_seconds": round(making, 3),
+        "open_seconds": round(opening, 4),
+        "query_ms": round(1e3 * float(np.median(spent)), 3),
+        "query_ms_p99": round(1e3 * float(np.quantile(spent, 0.99)), 3),
+        "bytes_on_disk": info["bytes_on_disk"],
+    }

@@ -1,0 +1,39 @@
+"""Fixtures: cells whose commit is not asked for (a process each), and a small data folder."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.fake_cells import everything
+from neuroseqret.experiments import cells as module
+from neuroseqret.experiments.measured import Measured
+from neuroseqret.readers.folder import write_folder
+from simulated import simulate
+
+
+@pytest.fixture(autouse=True)
+def one_commit(monkeypatch):
+    monkeypatch.setattr(module, "commit", lambda: "0123456789")
+
+
+@pytest.fixture(scope="session")
+def full(tmp_path_factory):
+    """Cells of every experiment on two data sets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "commit", lambda: "0123456789")
+        return everything(tmp_path_factory.mktemp("full") / "cells")
+
+
+@pytest.fixture(scope="session")
+def measured(full):
+    return Measured(full)
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """A folder with two data folders."""
+    root = tmp_path_factory.mktemp("data")
+    for name, seed in (("first", 0), ("second", 1)):
+        queries, corpus = simulate(seed=seed)
+        write_folder(root / name, corpus, queries)
+    return root

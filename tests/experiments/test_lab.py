@@ -1,0 +1,193 @@
+"""The lab: what is measured once, by whom, and with which queries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from neuroseqret.baselines.histogram import Histogram
+from neuroseqret.errors import UserError
+from neuroseqret.experiments import lab as module
+from neuroseqret.experiments import plan
+from neuroseqret.experiments.cells import Cells
+from neuroseqret.experiments.lab import Lab, Piece, cut_queries, find_data, variant_fit
+from neuroseqret.experiments.plan import Fit, View
+from neuroseqret.methods import BASELINES, MODELS
+from neuroseqret.sequences import EventSequences
+from simulated import simulate
+
+
+@pytest.fixture
+def lab(data, tmp_path):
+    return Lab(find_data([data]), Cells(tmp_path / "cells"), tmp_path / "models", max_queries=10, max_seconds=1)
+
+
+# ---------------------------------------------------------------- plan
+
+
+def test_the_first_seed_of_everything_comes_before_the_second_of_anything():
+    fits = list(plan.accuracy(["a", "b"], 2))
+    assert [fit.seed for fit in fits] == sorted(fit.seed for fit in fits)
+    assert len(set(fits)) == len(fits)
+    once = 2 * 2 * (len(BASELINES) + 2 * len(MODELS))  # data sets, corpora
+    assert len(fits) == 2 * once - 2 * 2 * len(plan.DETERMINISTIC)
+    assert len({f"{fit.name}-{view.name}" for fit in fits for view in plan.views(fit)}) == sum(
+        len(plan.views(fit)) for fit in fits
+    )
+
+
+def test_names_and_labels():
+    fit = Fit(data="audio", method="self", preset="paper", variant="paper-no-times", seed=2, corpus="unseen")
+    assert fit.name == "audio/self+paper+paper-no-times/seed2-unseen"
+    assert Fit(data="audio", method="thp").name == "audio/thp/seed0-seen"
+    assert (View().name, View(protocol="sampled").name, View(queries="10-50").name) == ("full", "sampled", "full-10-50")
+    assert [view.name for view in plan.views(Fit(data="a", method="mass"))] == ["full", "sampled"]
+    assert [v.name for v in plan.views(Fit(data="a", method="self"))] == [
+        "full",
+        "sampled",
+        "full-10-50",
+        "full-50-100",
+    ]
+
+
+def test_a_whole_model_is_the_row_of_the_accuracy_table():
+    assert variant_fit("a", "default") == Fit(data="a", method="self")
+    assert variant_fit("a", "paper") == Fit(data="a", method="self", preset="paper")
+    assert variant_fit("a", "paper-no-times").preset == "paper"
+
+
+# ---------------------------------------------------------------- data
+
+
+def test_cut_queries_are_runs_of_the_asked_length_and_short_ones_stay_whole():
+    rng = np.random.default_rng(0)
+    lists = [(np.cumsum(rng.exponential(1, n)), rng.integers(0, 3, n)) for n in (5, 40, 200, 200, 200)]
+    queries = EventSequences.from_lists([(t.tolist(), m.tolist()) for t, m in lists])
+    cut = cut_queries(queries, "10-50")
+    assert cut.lengths[0] == 5
+    assert ((cut.lengths[1:] >= 10) & (cut.lengths[1:] <= 50)).all()
+    for row, (_, marks) in enumerate(lists):
+        mine = cut[row].marks.tolist()
+        assert any(marks[i : i + len(mine)].tolist() == mine for i in range(len(marks)))
+    assert cut_queries(queries, "10-50").lengths.tolist() == cut.lengths.tolist()
+    assert cut_queries(queries, "whole") is queries
+
+
+def test_find_data_takes_folders_and_folders_of_folders(data, tmp_path):
+    assert list(find_data([data])) == ["first", "second"]
+    assert find_data([data / "second"]) == {"second": data / "second"}
+    with pytest.raises(UserError, match="is no data folder and holds none"):
+        find_data([tmp_path])
+    with pytest.raises(UserError, match="two data folders are called first"):
+        find_data([data, data / "first"])
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def test_a_fit_is_measured_once_and_asked_in_every_view(lab):
+    fit = Fit(data="first", method="histogram")
+    said = []
+    lab.say = said.append
+    lab.run([fit])
+    names = [name for name, _, _ in lab.cells.all()]
+    assert sorted(names) == sorted(f"{fit.name}-{view.name}" for view in plan.views(fit))
+    assert len(said) == 1
+    lab.run([fit])
+    assert len(said) == 1
+    kept = {name: result for name, _, result in lab.cells.all()}
+    assert len(kept[f"{fit.name}-full"]["ten_thousandths"]["AP"]) == kept[f"{fit.name}-full"]["queries_answered"] == 10
+    assert "ten_thousandths" not in kept[f"{fit.name}-sampled"]
+
+
+def test_a_cut_off_run_goes_on_where_it_was(lab, monkeypatch):
+    fits = [Fit(data=name, method="random", seed=seed) for seed in (0, 1) for name in ("first", "second")]
+    measure = Lab._measure
+
+    def stop_at_the_third(self, fit, wanted):
+        if fit == fits[2]:
+            raise KeyboardInterrupt
+        return measure(self, fit, wanted)
+
+    monkeypatch.setattr(Lab, "_measure", stop_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        lab.run(fits)
+    done = []
+    monkeypatch.setattr(Lab, "_measure", lambda self, fit, wanted: done.append(fit) or measure(self, fit, wanted))
+    lab.run(fits)
+    assert done == fits[2:]
+
+
+def test_a_changed_budget_or_code_is_measured_again_and_stale_code_may_be_kept(lab, monkeypatch):
+    fit = Fit(data="first", method="random")
+    lab.run([fit])
+    assert not lab._missing(fit)
+    monkeypatch.setattr(module, "code_version", lambda *modules: "other")
+    assert lab._missing(fit)
+    lab.cells.keep_stale = True
+    assert not lab._missing(fit)
+    lab.max_seconds = 2
+    assert lab._missing(fit)
+
+
+def test_what_another_process_is_at_is_passed_by_and_taken_up_later(lab, monkeypatch):
+    fits = [Fit(data="first", method="random"), Fit(data="second", method="random")]
+    claim = lab.cells.claimed(fits[0].name)
+    assert claim.__enter__()
+    other = Lab(lab.folders, Cells(lab.cells.folder), lab.models, max_queries=10, max_seconds=1)
+    # The other process ends while we wait for it.
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: claim.__exit__(None, None, None))
+    said = []
+    other.say = said.append
+    other.run(fits)
+    assert [line.split("/")[0] for line in said] == ["second", "first"]
+
+
+def test_a_method_that_cannot_answer_leaves_its_reason(lab, monkeypatch):
+    def refuse(self, fit):
+        raise UserError("too few events")
+
+    monkeypatch.setattr(Lab, "fitted", refuse)
+    lab.run([Fit(data="first", method="random")])
+    assert [result for _, _, result in lab.cells.all()] == [{"error": "too few events"}] * 2
+
+
+def test_pieces_are_measured_once_and_failures_kept(lab):
+    fit = Fit(data="first", method="histogram")
+    config = lab.piece_config("toy", fit, "neuroseqret.experiments.hash_curve", way="a")
+    assert config["experiment"] == "toy"
+    assert config["code"] != lab.fit_config(fit)["code"]
+    calls = []
+
+    def fail():
+        raise UserError("no embeddings")
+
+    pieces = [Piece("first/toy/a", config, lambda: calls.append(1) or {"x": 1}), Piece("first/toy/b", config, fail)]
+    lab.run_pieces(pieces)
+    lab.run_pieces(pieces)
+    assert len(calls) == 1
+    assert [result for _, _, result in lab.cells.all()] == [{"x": 1}, {"error": "no embeddings"}]
+
+
+def test_only_self_attention_is_kept_and_reused(lab, monkeypatch):
+    queries, corpus = simulate()
+    fits = []
+
+    def quick(self, fit):
+        fits.append(fit.method)
+        return Histogram().fit(queries, corpus), {"fit_seconds": 1.0}
+
+    monkeypatch.setattr(Lab, "_fit", quick)
+    for method in ("self", "self", "thp", "thp"):
+        model, spent = lab.fitted(Fit(data="first", method=method))
+        assert isinstance(model, Histogram)
+        assert spent == {"fit_seconds": 1.0}
+    assert fits == ["self", "thp", "thp"]
+
+
+def test_variants_are_made_from_their_preset_with_the_papers_values_for_its_sets(lab):
+    (model, budget, before), (paper, _, _) = (
+        lab._untrained(variant_fit("audio", name)) for name in ("hinge-loss", "paper-kernel-only")
+    )
+    assert (model.settings.loss.kind, model.settings.vector.markov, budget, before) == ("hinge", True, 1, {})
+    assert (paper.preset, paper.settings.similarity.form) == ("paper-audio", "none")

@@ -1,0 +1,203 @@
+"""Tables from cells with numbers that were worked out by hand, and every report on made-up cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.fake_cells import put, ranking
+from neuroseqret.experiments import (
+    ablation,
+    accuracy,
+    hashing,
+    lengths,
+    queries,
+    results_document,
+    runtime,
+    second_stages,
+    unwarping,
+)
+from neuroseqret.experiments.cells import Cells
+from neuroseqret.experiments.markdown import Finding, bold_best, counted, listed, points, table
+from neuroseqret.experiments.measured import Measured, label, row_fit
+from neuroseqret.experiments.plan import Fit, View
+
+
+def cell(text: str, row: str, column: str) -> str:
+    """The cell of the first table of a text that has such a row and column."""
+    lines = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    head = next(line for line in lines if column in line)
+    found = next(line for line in lines[lines.index(head) :] if line[0] == row)
+    return found[head.index(column)]
+
+
+# ---------------------------------------------------------------- Markdown
+
+
+def test_points_are_mean_and_deviation_of_a_sample():
+    assert points(np.array([10.0, 12.0, 14.0])) == "12.0 ± 2.0"
+    assert points(np.array([10.0, 11.0])) == "10.5 ± 0.7"
+    assert points(np.array([3.14])) == "3.1"
+    assert points(np.array([])) == "–"
+
+
+def test_small_parts():
+    assert table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
+    assert bold_best(["1", "2", "–"], [1.0, 2.0, float("nan")]) == ["1", "**2**", "–"]
+    assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("none", "a", "a, b and c")
+    assert counted({"up on": (1, 2), "nothing": (0, 0)}) == "up on 1 of 2 sets"
+    assert str(Finding("Claim.", "")) == "- **The paper:** Claim. **Here:** Not measured yet."
+    assert (label(("self", "default")), label(("thp", "default"))) == ("self (default)", "thp")
+
+
+# ---------------------------------------------------------------- accuracy
+
+
+@pytest.fixture
+def by_hand(tmp_path):
+    """One data set: histogram 0.4, self 0.6 and 0.7, self (paper) 0.2, cross a little above self, gru failed."""
+    cells, n = Cells(tmp_path), 60
+    put(cells, Fit(data="toy", method="random"), View(), ranking([0.1] * n))
+    put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * n))
+    put(cells, Fit(data="toy", method="self", seed=0), View(), ranking([0.6] * n))
+    put(cells, Fit(data="toy", method="self", seed=1), View(), ranking([0.7] * n))
+    put(cells, Fit(data="toy", method="self", preset="paper"), View(), ranking([0.2] * n))
+    put(cells, Fit(data="toy", method="cross"), View(), ranking([0.66] * n))
+    put(cells, Fit(data="toy", method="hash-cross"), View(), ranking([0.6] * n))
+    put(cells, Fit(data="toy", method="gru"), View(), {"error": "did not learn"})
+    return Measured(cells)
+
+
+def test_accuracy_table(by_hand):
+    text = accuracy.accuracy_table(by_hand, "AP", "seen", View())
+    assert cell(text, "histogram", "toy") == "40.0"
+    assert cell(text, "self (default)", "toy") == "65.0 ± 7.1▲"
+    assert cell(text, "cross (default)", "toy") == "**66.0**▲"
+    assert cell(text, "self (paper)", "toy") == "20.0▼"
+    assert cell(text, "random", "toy") == "10.0"  # baselines have no marks
+    assert cell(text, "gru", "toy") == cell(text, "thp", "toy") == "–"
+    assert "7 of 34 cells measured" in text  # 19 rows, 15 of them with 2 seeds
+    unmarked = accuracy.accuracy_table(by_hand, "RR", "seen", View())
+    assert cell(unmarked, "self (default)", "toy") == "65.0 ± 7.1"
+
+
+def test_marks_are_corrected_over_all_methods_and_sets(tmp_path):
+    rng = np.random.default_rng(0)
+    base = np.clip(rng.normal(0.5, 0.05, 30), 0, 1)
+    noise = rng.normal(0.008, 0.03, 30)
+    cells = Cells(tmp_path)
+    put(cells, Fit(data="a", method="histogram"), View(), ranking(base))
+    put(cells, Fit(data="a", method="self"), View(), ranking(base + noise))
+    alone = Measured(cells)
+    pair = [(row_fit("a", ("self", "default")), row_fit("a", ("histogram", "default")))]
+    p = float(alone.p_values(pair, View(), "AP")[0])
+    assert 0.005 < p <= 0.05
+    assert accuracy.marks(alone, "AP", "seen", View()) == {("a", ("self", "default")): "▲"}
+    for method in ("random", "gru", "thp", "sahp", "rmtpp", "rank-thp", "rank-sahp", "rank-rmtpp", "mass", "udtw"):
+        put(cells, Fit(data="a", method=method), View(), ranking(base + np.resize([0.01, -0.0102], 30)))
+    assert accuracy.marks(Measured(cells), "AP", "seen", View()) == {}  # eleven tests now
+
+
+def test_the_best_baseline_is_that_of_the_condition(by_hand):
+    assert by_hand.baselines("toy", View()) == ["histogram", "random"]
+    assert by_hand.baselines("toy", View(protocol="sampled")) == []
+
+
+def test_a_failed_cell_says_why_below_the_tables(by_hand):
+    assert accuracy.failures(by_hand) == "Failed:\n\n- gru on toy (1 cells): did not learn"
+
+
+def test_standing_and_claims_count(by_hand):
+    lines = accuracy.standing(by_hand)
+    assert lines[0].startswith("- `self (paper)`, corpus seen: MAP above every baseline on 0 of 1 sets")
+    assert "below on 1 (toy)" in lines[0]
+    assert "significantly above on 1 (toy), below on 0." in lines[1]
+    assert all(not finding.found for finding in accuracy.findings(by_hand))  # nothing by the paper's protocol
+
+
+def test_queries_of_different_number_are_not_compared(tmp_path):
+    cells = Cells(tmp_path)
+    put(cells, Fit(data="a", method="histogram"), View(), ranking([0.4] * 30))
+    put(cells, Fit(data="a", method="self"), View(), ranking([0.8] * 20))
+    assert accuracy.marks(Measured(cells), "AP", "seen", View()) == {}
+
+
+# ---------------------------------------------------------------- the other tables
+
+
+def test_second_stages(by_hand):
+    gains, p = second_stages.compare(by_hand, "default")
+    np.testing.assert_allclose(gains[0, :, 0], [1.0, -5.0])
+    assert (p <= 0.05).all()
+    assert "on 1 of 1 sets (toy); one of the two is below by more than 0.3 points of MAP on: toy." in (
+        second_stages.verdict(by_hand, "default")
+    )
+    assert second_stages.verdict(by_hand, "paper") == "`paper`: not measured yet."
+
+
+def test_ablation_is_of_the_first_seed(by_hand, tmp_path):
+    cells = Cells(tmp_path)
+    put(cells, Fit(data="toy", method="self", variant="no-fisher"), View(), ranking([0.55] * 60))
+    text = ablation.report(Measured(cells))
+    part = text[text.index("default preset") :]
+    assert cell(part, "the whole model", "toy") == "60.0"
+    assert cell(part, "without Fisher vectors", "toy") == "-5.0▼"
+    assert cell(part, "without Fisher vectors", "mean") == "-5.0"
+    assert cell(part, "with unwarping", "toy") == "–"
+
+
+def test_shares_of_queries():
+    np.testing.assert_allclose(queries.shares(np.array([5.0, 0.05, 0.0, -0.05, -3.0])), (0.2, 0.6, 0.2))
+
+
+def test_hashing_reads_curves_in_the_logarithm_of_the_share():
+    points = [{"compared": 0.1, "nDCG@10": 0.8}, {"compared": 0.001, "nDCG@10": 0.4}, {"compared": 0.0, "nDCG@10": 0}]
+    assert hashing.at_share(points, 0.01) == pytest.approx(0.6)
+    assert hashing.at_share(points, 0.5) == pytest.approx(0.8)
+    assert np.isnan(hashing.at_share(points[:1], 0.01))
+    assert np.isnan(hashing.at_share([], 0.01))
+
+
+def test_runtime_and_lengths(measured):
+    text = runtime.report(measured)
+    assert cell(text, "self (default)", "audio") == "12"
+    assert cell(text, "events per second, self (default)", "audio") == "80"
+    assert cell(text, "self (default), times rank-thp's", "audio") == "1.0"
+    assert cell(text, "here: cross (default), times less than the paper's bound", "audio") == "864"  # 3 h / 12.5 s
+    assert cell(text, "audio", "events per CPU s") == "12,500"
+    assert "### 10 to 50 events" in lengths.report(measured)
+
+
+# ---------------------------------------------------------------- all of it
+
+
+@pytest.mark.parametrize("name", results_document.EXPERIMENTS)
+def test_every_report_says_so_when_nothing_was_measured(name, by_hand):
+    text = results_document.EXPERIMENTS[name].report(by_hand)
+    assert text.startswith("## ")
+    assert "nan" not in text
+
+
+def test_the_document_is_made_of_cells_alone_and_the_same_each_time(full, measured, tmp_path):
+    results_document.write(measured, tmp_path / "a" / "results.md", tmp_path / "a" / "figures")
+    text = (tmp_path / "a" / "results.md").read_text()
+    assert text == results_document.text(Measured(full))
+    assert "nan" not in text
+    assert "0 of 0" not in text
+    assert "Not measured yet" not in text
+    figures = sorted(p.name for p in (tmp_path / "a" / "figures").iterdir())
+    assert figures == ["hashing.png", "qualitative.png", "queries.png", "unwarping.png"]
+    for name in figures:
+        assert f"](figures/{name})" in text
+        assert (tmp_path / "a" / "figures" / name).stat().st_size < 200_000
+    unwarping.report(measured, tmp_path / "b")
+    first, second = (tmp_path / place / "unwarping.png" for place in ("a/figures", "b"))
+    assert first.read_bytes() == second.read_bytes()
+    for heading in results_document.EXPERIMENTS:
+        assert results_document.EXPERIMENTS[heading].report(measured).splitlines()[0] in text
+
+
+def test_everything_puts_the_seeds_and_budget_on_the_page(measured):
+    text = results_document.text(measured)
+    assert "--seeds 2 --max-seconds 120 --max-queries 500" in text
+    assert "commits 0123456789" in text
