@@ -102,6 +102,20 @@ def test_adding_again_is_harmless_and_other_events_are_refused(tiny, tmp_path):
         index.add([changed[0], changed[0]])
 
 
+@pytest.mark.parametrize("windows", [{}, {"window_events": 6}])
+def test_upsert_replaces_and_adds_in_one_commit(tiny, tmp_path, windows):
+    corpus, other = naive.some_sequences(40), naive.some_sequences(60, seed=5)  # the same ids, and 20 more
+    index = Index.create(tiny, tmp_path / "index", corpus, **windows)
+    for batch in (other[30:], other):  # before and after the store has indices
+        done = index.upsert(batch)
+        assert done.replaced + done.added == len(batch)
+        index.compact()
+    rebuilt = Index.create(tiny, tmp_path / "rebuilt", other, **windows)
+    assert len(index) == len(rebuilt)
+    for query in corpus[:5]:
+        assert index.search(query, 100) == rebuilt.search(query, 100)
+
+
 def test_removal_is_seen_by_the_next_search_and_ids_can_come_back(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(view, "REBUILD_ROWS", 40)
     corpus = naive.some_sequences(100)
