@@ -123,6 +123,7 @@ def test_a_changed_budget_or_code_is_measured_again_and_stale_code_may_be_kept(l
     lab.run([fit])
     assert not lab._missing(fit)
     monkeypatch.setattr(module, "code_version", lambda *modules: "other")
+    lab._codes.clear()
     assert lab._missing(fit)
     lab.cells.keep_stale = True
     assert not lab._missing(fit)

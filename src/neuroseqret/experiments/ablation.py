@@ -42,7 +42,8 @@ def measure(lab: Lab) -> None:
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """MAP of the whole models, differences of the variants."""
+    """MAP of the whole models, differences of the variants, both of the seed that all of them have."""
+    measured = measured.first_seed()
     return "\n\n".join(
         [
             "## Ablation",
@@ -64,7 +65,7 @@ def _table(measured: Measured, variants: dict[str, str]) -> str:
     gains = {name: [gain(measured, data, name, base) for data in measured.data] for name in others}
     pairs = [(variant_fit(d, name), variant_fit(d, base)) for name in others for d in measured.data]
     p = holm(measured.p_values(pairs, View(), "AP")).reshape(len(others), -1)
-    lines = [[variants[base], *(number(_map(measured, d, base)) for d in measured.data), ""]]
+    lines = [[variants[base], *(number(measured.mean(variant_fit(d, base), View())) for d in measured.data), ""]]
     for name, row in zip(others, p, strict=True):
         cells = [
             number(g, "+.1f") + ("" if not q <= LEVEL else "▲" if g > 0 else "▼")
@@ -76,13 +77,7 @@ def _table(measured: Measured, variants: dict[str, str]) -> str:
 
 def gain(measured: Measured, data: str, name: str, base: str) -> float:
     """What a variant adds to the whole model's MAP, in points."""
-    return _map(measured, data, name) - _map(measured, data, base)
-
-
-def _map(measured: Measured, data: str, name: str) -> float:
-    """Of seed 0, the only one that every variant has."""
-    result = measured.results.get((variant_fit(data, name), View()), {}).get(0, {"error": "not measured"})
-    return float("nan") if "error" in result else 100 * result["measures"]["AP"]
+    return measured.mean(variant_fit(data, name), View()) - measured.mean(variant_fit(data, base), View())
 
 
 def _mean(values: list[float]) -> float:
@@ -92,6 +87,7 @@ def _mean(values: list[float]) -> float:
 
 def findings(measured: Measured) -> list[Finding]:
     """The paper's statements on its ablation."""
+    measured = measured.first_seed()
     losses = {name: [gain(measured, d, name, "paper") for d in measured.data] for name in PAPER if name != "paper"}
     known = [[g for g in row if not np.isnan(g)] for row in losses.values()]
     cells = [g for row in known for g in row]

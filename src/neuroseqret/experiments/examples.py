@@ -69,5 +69,5 @@ def _events(sequence: EventSequence, **more: Any) -> dict[str, Any]:
 
 
 def _short(times: FloatArray) -> list[float]:
-    """Six digits are more than a figure shows."""
-    return [float(f"{time:.6g}") for time in times.tolist()]
+    """Eight digits are more than a figure shows, even of a difference of two times."""
+    return [float(f"{time:.8g}") for time in times.tolist()]

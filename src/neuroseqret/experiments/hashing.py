@@ -31,7 +31,7 @@ NAMES = {
     "rotation": "ITQ",
     "default": "default objective",
     "multi-probe": "multi-probe (ITQ codes)",
-    "cells": "cells (the index's default)",
+    "cells": "cells (as in the index)",
 }
 AT = 0.02  # share of the corpus compared at which the table reads the curves
 
@@ -87,8 +87,8 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             "which comparisons are fewer than in exhaustive search (the star). Bucket methods are the paper's: "
             f"{TABLES} tables of L bits of a 64-bit code, the union of the query's buckets is ranked, L makes the "
             "curve. Multi-probe visits further buckets, cells are inverted lists with centres (comparing with these "
-            "counts); there the number of wanted candidates makes the curve. A curve that stays at the left cannot "
-            "narrow the corpus down: its codes are all alike.",
+            "counts, comparing codes does not); there the number of wanted candidates makes the curve. A curve that "
+            "stays at the left cannot narrow the corpus down: its codes are all alike.",
             picture("hashing", "nDCG@10 against the reduction in comparisons, one panel a data set"),
             f"nDCG@10 in points where {100 * AT:g} % of the corpus are compared (read off the curves, linear in the "
             "logarithm of the share; below a curve's end nothing is claimed):",
@@ -119,13 +119,13 @@ def findings(measured: Measured) -> list[Finding]:
     found = curves(measured)
 
     def compared(first: str, second: str) -> str:
-        """Sets where the first is higher; a curve that does not get there is below one that does."""
-        names = [d for d in measured.data if (d, first) in found and (d, second) in found]
-        won = 0
-        for data in names:
-            mine, theirs = (at_share(found[data, way], AT) for way in (first, second))
-            won += not np.isnan(mine) and (np.isnan(theirs) or mine > theirs)
-        return f"{of(int(won), len(names))} sets"
+        """Sets where the first is higher, of those where one gets there; a curve that does not is below."""
+        pairs = [
+            [np.nan_to_num(at_share(found.get((data, way), []), AT), nan=-1.0) for way in (first, second)]
+            for data in measured.data
+        ]
+        reached = [(mine, theirs) for mine, theirs in pairs if max(mine, theirs) >= 0]
+        return f"{of(sum(mine > theirs for mine, theirs in reached), len(reached))} sets"
 
     if not found:
         return [Finding("The learned hash is above random hyperplanes, and η1 matters most.", "")]

@@ -59,6 +59,7 @@ class Lab:
     say: Say = lambda line: None
     _read: dict[str, DataFolder] = field(default_factory=dict)
     _contents: dict[str, str] = field(default_factory=dict)
+    _codes: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     @cached_property
     def data(self) -> list[str]:
@@ -108,8 +109,14 @@ class Lab:
             **fit.model_dump(),
             "content": self._content(fit.data),
             "max_seconds": self.max_seconds,
-            "code": code_version(methods.method_class(fit.method).__module__),
+            "code": self._code(fit),
         }
+
+    def _code(self, fit: Fit, *modules: str) -> str:
+        behind = (methods.method_class(fit.method).__module__, *modules)
+        if behind not in self._codes:  # some ten milliseconds, and there are thousands of cells
+            self._codes[behind] = code_version(*behind)
+        return self._codes[behind]
 
     def _content(self, data: str) -> str:
         if data not in self._contents:
@@ -118,9 +125,8 @@ class Lab:
 
     def piece_config(self, experiment: str, fit: Fit, *modules: str, **more: Any) -> Config:
         """All that a piece depends on: a fitted method, and the modules that look at it."""
-        code = code_version(methods.method_class(fit.method).__module__, *modules)
         asked = {"experiment": experiment, "max_queries": self.max_queries, **more}
-        return {**self.fit_config(fit), **asked, "code": code}
+        return {**self.fit_config(fit), **asked, "code": self._code(fit, *modules)}
 
     def run(self, fits: Sequence[Fit]) -> None:
         """Measure every cell that is not fresh."""

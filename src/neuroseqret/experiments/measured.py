@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
@@ -34,6 +35,12 @@ class Measured:
                 view = View(**{name: config[name] for name in View.model_fields})
                 self.results[fit, view][config["seed"]] = result
         self.commits = sorted(cells.commits())
+
+    def first_seed(self) -> Measured:
+        """The same without what other seeds than 0 gave."""
+        only = copy(self)
+        only.results = {key: {0: seeds[0]} for key, seeds in self.results.items() if 0 in seeds}
+        return only
 
     @property
     def data(self) -> list[str]:
