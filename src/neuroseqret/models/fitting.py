@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor
 from neuroseqret.batching import Batch, join, pad, rows_by_length
 from neuroseqret.models.augment import crop, forget_marks
 from neuroseqret.models.features import Inputs, TimeScale
-from neuroseqret.models.network import Raw, RelevanceNetwork, likelihood_per_event
+from neuroseqret.models.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
 from neuroseqret.models.presets import Settings
 from neuroseqret.models.projection import Projection
 from neuroseqret.models.similarity import difference
@@ -30,7 +31,6 @@ from neuroseqret.training.losses import in_batch_softmax, pairwise_hinge
 from neuroseqret.training.ranking import mean_average_precision
 from neuroseqret.training.sampling import PairBatch, PairSampler
 
-MAX_EVENTS = 4096  # positions of one padded batch in inference: its states stay in a core's cache
 _JUDGED_CORPUS = 4096  # validation inside training ranks at most so many corpus sequences
 
 
@@ -64,6 +64,7 @@ class Fitting:
 
     def run(self, max_seconds: float | None = None) -> float | None:
         """All phases; the validation MAP of what was kept, None without validation queries."""
+        begun = time.monotonic()
         shares = _budgets(self.settings, max_seconds)
         sampler = self._sampler(self.settings.batch.size)
         self._phase(
@@ -77,7 +78,9 @@ class Fitting:
         queries, corpus = self.cached_vectors()
         if self.settings.head is None:
             return result
-        return self.head_phase(self.settings.head, queries, corpus, shares)
+        # The last phase gains by every step, so it takes all the time that the others left.
+        left = None if max_seconds is None else max(0.95 * max_seconds - (time.monotonic() - begun), 0.1 * max_seconds)
+        return self.head_phase(self.settings.head, queries, corpus, left)
 
     def _phase(
         self,
@@ -203,7 +206,7 @@ class Fitting:
         return whole
 
     def head_phase(
-        self, settings: LoopSettings, queries: Tensor, corpus: Tensor, shares: dict[str, float]
+        self, settings: LoopSettings, queries: Tensor, corpus: Tensor, max_seconds: float | None
     ) -> float | None:
         """A fresh projection on cached vectors; returns the validation MAP of the one that is kept."""
         p = self.settings.projection
@@ -229,7 +232,7 @@ class Fitting:
         result = train(
             head,
             loss,
-            settings.model_copy(update={"max_seconds": shares.get("head"), "steps": self._head_steps(settings.steps)}),
+            settings.model_copy(update={"max_seconds": max_seconds, "steps": self._head_steps(settings.steps)}),
             seed=self.seed,
             phase="head",
             validate=validate if len(self.validation_rows) else None,
@@ -279,9 +282,8 @@ def _rows(batch: Batch, rows: slice) -> Batch:
 
 
 def _budgets(settings: Settings, max_seconds: float | None) -> dict[str, float]:
-    """The wall clock of each phase: caching the vectors gets a tenth, the phases the rest."""
+    """The most wall clock that the first phases may take; without a head phase the joint one has it all."""
     if max_seconds is None:
         return {}
-    weights = {"warm_up": 0.1 * bool(settings.warm_up.steps), "joint": 0.5, "head": 0.3 * (settings.head is not None)}
-    total = sum(weights.values())
-    return {k: 0.9 * max_seconds * w / total for k, w in weights.items() if w}
+    joint = 0.45 if settings.head is not None else 0.85
+    return {"warm_up": 0.05 * max_seconds, "joint": joint * max_seconds}

@@ -15,6 +15,7 @@ from neuroseqret.models.presets import Settings
 from neuroseqret.models.projection import Projection
 from neuroseqret.models.unwarp import Unwarp
 
+MAX_EVENTS = 4096  # positions that are encoded at once: their states stay in a core's cache
 VECTOR_FAR = 5.0  # coordinates are clipped here before the projection
 
 
@@ -72,9 +73,10 @@ class RelevanceNetwork(nn.Module):
         if inputs.mask.shape[1] <= length:
             return _finish(*self._sums(inputs, likelihood))
         blocks, owner = split_blocks(inputs, length)
+        together = max(1, MAX_EVENTS // blocks.mask.shape[1])
         parts = [
             self._sums(take(blocks, chunk), likelihood)
-            for chunk in torch.arange(len(owner), device=owner.device).split(64)
+            for chunk in torch.arange(len(owner), device=owner.device).split(together)
         ]
         score, log_p, first, second, number, top = (torch.cat(x) for x in zip(*parts, strict=True))
         added = [x.new_zeros(len(inputs), *x.shape[1:]).index_add(0, owner, x)

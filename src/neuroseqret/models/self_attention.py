@@ -25,10 +25,10 @@ from neuroseqret.batching import Batch, pad, rows_by_length
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Role, Scores
 from neuroseqret.models.features import Inputs, TimeScale
-from neuroseqret.models.fitting import MAX_EVENTS, Fitting, unwarped
+from neuroseqret.models.fitting import Fitting, unwarped
 from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.models.markov import MarkovRenewal
-from neuroseqret.models.network import RelevanceNetwork
+from neuroseqret.models.network import MAX_EVENTS, RelevanceNetwork
 from neuroseqret.models.presets import Settings, settings_of
 from neuroseqret.models.similarity import difference
 from neuroseqret.models.unsupervised import sub_sequence_task
