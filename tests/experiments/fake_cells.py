@@ -28,7 +28,8 @@ def ranking(values: Sequence[float], by_query: bool = True) -> dict[str, Any]:
     result: dict[str, Any] = {"measures": dict.fromkeys(names, round(float(np.mean(values)), 6))}
     if by_query:
         result["ten_thousandths"] = {"AP": each, "nDCG@10": each}
-    return {**result, "queries_answered": len(values), "fit_cpu_seconds": 12.5, "training_events": 1000}
+    facts = {"queries_answered": len(values), "queries_left_out": 1, "queries_not_drawn": 7, "candidates": 1234}
+    return {**result, **facts, "fit_cpu_seconds": 12.5, "training_events": 1000}
 
 
 def piece(cells: Cells, experiment: str, fit: Fit, name: str, result: dict[str, Any], **more: Any) -> None:

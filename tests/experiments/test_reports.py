@@ -201,3 +201,4 @@ def test_everything_puts_the_seeds_and_budget_on_the_page(measured):
     text = results_document.text(measured)
     assert "--seeds 2 --max-seconds 120 --max-queries 500" in text
     assert "commits 0123456789" in text
+    assert "| audio | 40 | 7 | 1 | 1,234 | 40 | 7 | 1 | 1,234 |" in text

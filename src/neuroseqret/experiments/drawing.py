@@ -44,4 +44,4 @@ def legend(figure: Figure, axis: Axes, columns: int = 5) -> None:
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write a PNG without date or version in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
+    figure.savefig(folder / f"{name}.png", dpi=100, metadata={"Software": None})

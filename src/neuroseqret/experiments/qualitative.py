@@ -72,8 +72,8 @@ def _draw(shown: dict[str, Result], folder: Path) -> None:
         sequences = [result["query"], *result["hits"]]
         used = np.concatenate([np.array(s["marks"][1:], int) for s in sequences])
         common = np.argsort(-np.bincount(used), kind="stable")[:NAMED].tolist()
-        positive = np.concatenate([np.diff(s["times"]) for s in sequences])
-        low, high = positive[positive > 0].min(initial=1.0), positive.max(initial=1.0)
+        gaps = np.concatenate([np.diff(s["times"]) for s in sequences])
+        low, high = np.quantile(gaps[gaps > 0], (0, 1)) if (gaps > 0).any() else (1.0, 1.0)
         for axis in lanes[len(sequences) :]:
             axis.set_visible(False)
         for place, (axis, one) in enumerate(zip(lanes, sequences, strict=False)):

@@ -16,8 +16,9 @@ from neuroseqret.experiments import (
     unwarping,
 )
 from neuroseqret.experiments.lab import SECOND_STAGE
-from neuroseqret.experiments.markdown import listed
-from neuroseqret.experiments.measured import Measured
+from neuroseqret.experiments.markdown import MISSING, listed, table
+from neuroseqret.experiments.measured import Measured, row_fit
+from neuroseqret.experiments.plan import CORPORA, View, rows
 from neuroseqret.readers.files import new_file
 
 EXPERIMENTS = {
@@ -42,7 +43,12 @@ def write(measured: Measured, document: Path, figures: Path) -> None:
 
 def text(measured: Measured, figures: Path | None = None) -> str:
     """The document; without a folder the figures are named in it and not drawn."""
-    parts = [_how(measured), _found(measured), *(one.report(measured, figures) for one in EXPERIMENTS.values())]
+    parts = [
+        _how(measured),
+        _asked(measured),
+        _found(measured),
+        *(one.report(measured, figures) for one in EXPERIMENTS.values()),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -69,6 +75,21 @@ run it.
 - **Hyper-parameters** were chosen on validation queries only. The baselines had equal, small searches, which
   [baselines.md](baselines.md) writes down. Our `default` preset had more trials than that while it was developed (one
   recipe for all sets, no value chosen a set); `paper` has the values of the paper's table and had no search at all."""
+
+
+def _asked(measured: Measured) -> str:
+    """How much was asked of whom; whichever method answered first knows it, since it is the same for all."""
+    lines = []
+    for data in measured.data:
+        cells = []
+        for corpus in CORPORA:
+            answered = [r for row in rows() for r in measured.answered(row_fit(data, row, corpus), View())]
+            first = answered[0] if answered else {}
+            keys = ("queries_answered", "queries_not_drawn", "queries_left_out", "candidates")
+            cells += [f"{first[key]:,}" if key in first else MISSING for key in keys]
+        lines.append([data, *cells])
+    head = ["queries", "not drawn", "nothing relevant", "corpus"]
+    return table(["data", *(f"{corpus}: {name}" for corpus in CORPORA for name in head)], lines)
 
 
 def _found(measured: Measured) -> str:
