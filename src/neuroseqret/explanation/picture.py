@@ -60,11 +60,13 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
             axes.scatter(place[at], np.full(at.sum(), row), 42, colour.get(mark, "0.75"), zorder=2, edgecolors="white",
                          linewidths=0.5)  # fmt: skip
     names = query.mark_names or hit.mark_names
-    for mark in common:
-        label = names[mark] if names and mark < len(names) else f"mark {mark}"
-        axes.scatter([], [], 42, colour[mark], label=label if len(label) < 24 else label[:22] + "…")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncol=5, frameon=False, fontsize=8)
-    unit = f" {query.time_unit.split(' (')[0]}" if query.time_unit else ""
+    labels = [names[mark] if names and mark < len(names) else f"mark {mark}" for mark in common]
+    for mark, label in zip(common, labels, strict=True):
+        axes.scatter([], [], 42, colour[mark], label=label if len(label) < 46 else label[:44] + "…")
+    columns = 5 if max(map(len, labels), default=0) < 24 else 3
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncol=columns, frameon=False, fontsize=8)
+    time_unit = query.time_unit or hit.time_unit
+    unit = f" {time_unit.split(' (')[0]}" if time_unit else ""
     axes.set_yticks([1, 0], [f"query\n{_span(query):.4g}{unit}", f"hit\n{_span(hit):.4g}{unit}"])
     axes.set_xticks([])
     axes.set_ylim(-0.35, 1.35)
