@@ -237,8 +237,12 @@ def targets(entry: dict[str, Any]) -> list[str]:
         tell("Index.search: part compared", asked["fraction"], 0.02)
         tell("Index.search: nDCG@10 kept", asked["ndcg@10_kept"], 0.95, False)
         tell("Index.search: exhaustive numpy's time / ours", exhaustive / asked["p50_ms"], 20, False)
-        tell("peak memory of building / size", index["build_peak_over_size"], 2.5)
-        tell("memory / allowed", index["memory_bytes_per_sequence"] / index["memory_allowed_per_sequence"], 1)
+        tell("peak memory of building / size of the structure", index["build_peak_over_size"], 2.5)
+        tell(
+            "memory / allowed at 64 dimensions",
+            index["memory_bytes_per_sequence"] / index["memory_allowed_per_sequence"],
+            1,
+        )
         spent = index["add_us_per_sequence"]
         tell("adding: last quarter / first quarter", spent["last_quarter"] / spent["first_quarter"], 1.25)
     return lines
