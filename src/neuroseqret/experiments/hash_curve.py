@@ -48,9 +48,9 @@ def curve(way: str, corpus: Vectors, queries: Vectors, relevance: Relevance) -> 
     for find, centres in _finders(way, corpus, queries):
         compared, rankings = 0, []
         for query in range(len(queries)):
-            rows = np.sort(find(query))
+            rows = find(query)
             compared += len(rows) + centres
-            rankings.append(rows[np.argsort(-scores[query, rows], kind="stable")[:K]])
+            rankings.append(_best(rows, scores[query, rows]))
         share = compared / scores.size
         if share * len(corpus) < K:  # too few to fill a list
             break
@@ -85,6 +85,14 @@ def _finders(way: str, corpus: Vectors, queries: Vectors) -> Iterator[tuple[Find
             for length in LENGTHS:
                 union = BucketTables.build(codes, BITS, TABLES, length)
                 yield lambda query, u=union: u.candidates(asked[query], margins[query], workspace=space), 0  # type: ignore[misc]
+
+
+def _best(rows: Rows, scores: Vectors) -> Rows:
+    """The K rows with the highest scores, best first."""
+    if len(rows) > K:
+        some = np.argpartition(-scores, K)[:K]
+        rows, scores = rows[some], scores[some]
+    return rows[np.lexsort((rows, -scores))]
 
 
 def _runs(begins: Rows, stops: Rows) -> Rows:
