@@ -146,13 +146,12 @@ def main() -> None:
         report[name] = measure(Path(model), Path(data), options.seeds)
         if options.json:
             options.json.write_text(json.dumps(report, indent=1) + "\n")
-        print(
-            f"\n{name}: {report[name]['corpus']} sequences, {report[name]['queries']} queries; nDCG@10 kept (compared)"
-        )
+        print(f"\n{name}: {report[name]['corpus']} sequences, {report[name]['queries']} queries")
+        print("Per cent of nDCG@10 kept, recall@10, part compared; at a wished part of:\n")
         print("| | " + " | ".join(f"{100 * part:g} %" for part in FRACTIONS) + " |\n|---|" + "---|" * len(FRACTIONS))
         for way, results in report[name]["ways"].items():
-            told = [f"{100 * r['ndcg@10_kept']:.1f} ({100 * r['compared']:.1f} %)" for r in results]
-            print(f"| {way} | " + " | ".join(told) + " |", flush=True)
+            told = [[f"{100 * r[key]:.1f}" for key in ("ndcg@10_kept", "recall@10", "compared")] for r in results]
+            print(f"| {way} | " + " | ".join(", ".join(figures) for figures in told) + " |", flush=True)
 
 
 if __name__ == "__main__":
