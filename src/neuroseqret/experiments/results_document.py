@@ -31,7 +31,7 @@ EXPERIMENTS = {
     "runtime": runtime,
     "qualitative": qualitative,
 }
-CLAIMS = (accuracy, ablation, hashing, queries, lengths, runtime)
+CLAIMS = (accuracy, ablation, unwarping, hashing, queries, lengths, runtime)
 
 
 def write(measured: Measured, document: Path, figures: Path) -> None:

@@ -12,7 +12,7 @@ from neuroseqret.experiments import drawing
 from neuroseqret.experiments.cells import Result
 from neuroseqret.experiments.examples import MOST, unwarped_pair
 from neuroseqret.experiments.lab import Lab, Piece, variant_fit
-from neuroseqret.experiments.markdown import NOTHING, number, picture, table
+from neuroseqret.experiments.markdown import NOTHING, Finding, listed, number, picture, table
 from neuroseqret.experiments.measured import Measured
 from neuroseqret.experiments.plan import Fit, View
 from neuroseqret.models.self_attention import SelfAttention
@@ -43,8 +43,7 @@ def measure(lab: Lab) -> None:
 
 def report(measured: Measured, figures: Path | None = None) -> str:
     """The figure, and how far U moves times."""
-    found = {c["model"]: (c["data"], r) for c, r in measured.pieces["unwarping"] if "error" not in r}
-    shown = {name: found[name] for name in MODELS if name in found}
+    shown = _looks(measured)
     if not shown:
         return f"## Unwarping\n\n{NOTHING}"
     if figures is not None:
@@ -60,6 +59,18 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             table(["model", "data", "largest move, % of the window", "slope of U, least", "most"], lines),
         ]
     )
+
+
+def _looks(measured: Measured) -> dict[str, tuple[str, Result]]:
+    found = {c["model"]: (c["data"], r) for c, r in measured.pieces["unwarping"] if "error" not in r}
+    return {name: found[name] for name in MODELS if name in found}
+
+
+def findings(measured: Measured) -> list[Finding]:
+    """The paper's statement on what U learns."""
+    moves = [f"{_facts(r)[0]} % on {d} ({MODELS[name]})" for name, (d, r) in _looks(measured).items()]
+    found = f"U moves times by at most {listed(moves)} of the longest window" if moves else ""
+    return [Finding("U learns a transformation of the query that brings it close to a relevant sequence.", found)]
 
 
 def _facts(result: Result) -> list[str]:
