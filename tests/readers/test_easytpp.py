@@ -119,7 +119,8 @@ def test_flaws(tmp_path: Path, change: dict, message: str, lines: bool) -> None:
         ('[{"time_since_start": [0], "type_event": [0]}, 7]', "object 1 is int, not an object"),
         ('[{"time_since_start": [0], "type_event": [0]}', "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ("[]", "not an array of objects"),
+        ("[]", "an array without objects"),
+        ('["a"]', "object 0 is str, not an object"),
         ('[{"a": 1}]', "no column 'time_since_start' for times; columns found: a"),
         ('{"a": 1}', "JSON without 'time_since_start'"),
         ('[{"time_since_start": [NaN], "type_event": [0]}]', "sequence 0: event 0: time is nan"),
@@ -133,3 +134,14 @@ def test_broken_json(tmp_path: Path, text: str, message: str) -> None:
         read(path)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_text_marks_have_one_numbering_over_all_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(easytpp, "BLOCK", 200)
+    rows = [{**ROWS[0], "seq_idx": i, "type_event": ["z", "abcdefghij"[i % 10], "z"]} for i in range(20)]
+    (tmp_path / "a.jsonl").write_text(as_lines(rows))
+    parts = list(scan(tmp_path / "a.jsonl", 3))
+    assert len(parts) > 4
+    assert EventSequences.concat(parts) == read(tmp_path / "a.jsonl")
+    named = scan(tmp_path / "a.jsonl", 3, mark_names=[*"zabcdefghij"])
+    assert EventSequences.concat(named)[0].marks.tolist() == [0, 1, 0]

@@ -132,6 +132,20 @@ def test_only_a_data_folder_is_replaced(tmp_path: Path) -> None:
         read_folder(tmp_path / "home")
     with pytest.raises(UserError, match="a data folder; read it with read_folder"):
         read(tmp_path / "set")
+    (tmp_path / "set" / "corpus.parquet").rename(tmp_path / "set" / "queries.parquet")
+    with pytest.raises(UserError, match="a data folder; read it with read_folder"):
+        read(tmp_path / "set")  # queries that lost their corpus are not taken for one
+
+
+def test_text_files_of_other_editors(tmp_path: Path) -> None:
+    write_folder(tmp_path / "set", CORPUS, QUERIES, qrels={"q0": {"c1": 1}})
+    for name in ("meta.json", "qrels.txt"):
+        file = tmp_path / "set" / name
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    back = read_folder(tmp_path / "set")
+    assert back.meta["mark_names"] == ["x", "y"]
+    assert back.relevance is not None
+    assert back.relevance.of(0).tolist() == [1]
 
 
 def test_meta_that_is_not_json_is_refused(tmp_path: Path) -> None:

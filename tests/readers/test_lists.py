@@ -78,13 +78,13 @@ def test_lifestream_asks_where_there_is_a_choice(tmp_path: Path) -> None:
     assert set(back.metadata.column_names) == {"mcc_code", "amount", "target"}
     unknown = save(tmp_path / "b.parquet", a=["x"], b=["y"], event_time=[[1.0]], kind=[[1]])
     with pytest.raises(
-        DataError, match=r"which column is the id is not clear; say columns={'id': ...} \(found: a, b\)"
+        DataError, match=r"which column is the id is not clear; say columns={'id': ...}, .*--column id=...; found: a, b"
     ):
         read(unknown)
     assert read(unknown, columns={"id": "b"}).ids.to_pylist() == ["y"]
     unknown = save(tmp_path / "c.parquet", id=["x"], when=[[1.0]], kind=[[1]])
     with pytest.raises(
-        DataError, match=r"no list column 'event_time'; say columns={'time': ...} \(list columns: when, kind\)"
+        DataError, match=r"no list column 'event_time'; say columns={'time': ...}, .*; list columns: when, kind"
     ):
         read(unknown)
     assert read(unknown, columns={"time": "when"}).times.tolist() == [1.0]
@@ -103,3 +103,10 @@ def test_easytpp_s_data_sets_as_parquet(tmp_path: Path) -> None:
     assert sniff(path) == "lifestream"
     back = read(path)
     assert (back.ids.to_pylist(), back.to_lists()) == (["7"], [([0.0, 1.5], [2, 0])])
+
+
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
+    columns = [pa.array(["a"]), pa.array([[1.0]]), pa.array([[0]]), pa.array([[2.0]])]
+    pq.write_table(pa.table(columns, names=["id", "times", "marks", "times"]), tmp_path / "a")
+    with pytest.raises(DataError, match="a: two columns are called 'times'; rename one"):
+        read(tmp_path / "a")

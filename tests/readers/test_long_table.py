@@ -58,7 +58,9 @@ def test_what_is_written_as_csv_is_csv(folder: Path, batch: EventSequences) -> N
 
 def test_a_map_names_the_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("klant|moment|soort|kleur\n007|1.5|open|r\n007|2|dicht|g\n8|0|open|r\n")
-    with pytest.raises(DataError, match=r"a.csv: no column for the id; say columns={'id': ...} \(columns found: klant"):
+    with pytest.raises(
+        DataError, match=r"a.csv: no column for the id; say columns={'id': ...}, .*; columns found: klant"
+    ):
         read(tmp_path / "a.csv")
     back = read(tmp_path / "a.csv", columns={"id": "klant", "time": "moment", "mark": "soort"}, time_unit="days")
     assert back == EventSequences.from_lists(
@@ -210,3 +212,9 @@ def test_records_of_other_tools_become_lists(tmp_path: Path) -> None:
     table = pa.table({"id": ["a", "a"], "time": [1.0, 2.0], "mark": [0, 1], "record": [{"x": 1}, {"x": 1}]})
     pq.write_table(table, tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet").column("record").to_pylist() == [[{"x": 1}, {"x": 1}]]
+
+
+@pytest.mark.parametrize("before", [b"\n\n", b"\r\n", b"\xef\xbb\xbf\r\n\r\n"])
+def test_blank_lines_before_the_header(tmp_path: Path, before: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(before + b"id,time,mark\r\na,1,x\r\n\r\na,2,y\r\n")
+    assert read(tmp_path / "a.csv").to_lists() == [([1.0, 2.0], [0, 1])]

@@ -187,6 +187,10 @@ def test_a_pickle_of_python_2(tmp_path: Path) -> None:
             {"train": [[{"time_since_start": 1.0, "type_event": 0}]], "dim_process": "many"},
             "the number of marks is many",
         ),
+        *(
+            ({"train": [[{"time_since_start": 1.0, "type_event": 0}]], "dim_process": number}, "the number of marks is")
+            for number in (float("nan"), float("inf"), 2.5, 2**70, 0, [])
+        ),
         ({"train": [[{"time_since_start": 1.0, "type_event": 7}]], "dim_process": 2}, "mark 7 has no name"),
         ({"train": [[]]}, "sequence train-0: no events"),
     ],
@@ -307,6 +311,10 @@ def test_a_tensor_never_looks_beyond_its_storage(offset: int, size: tuple[int, i
         ({"sequences": [{"arrival_times": [[1], [2, 3]]}]}, "sequence 0: arrival_times is not a list of numbers"),
         ({"sequences": [{"arrival_times": [1.0], "marks": [0, 1]}]}, "sequence 0: 1 times but 2 marks"),
         ({"sequences": [{"arrival_times": [1.0]}], "num_marks": 0}, "the number of marks is 0"),
+        (
+            {"sequences": [{"arrival_times": [1.0]}], "num_marks": 2**70},
+            "the number of marks is 1180591620717411303424",
+        ),
         ({"sequences": [{"arrival_times": [2.0], "t_start": 3.0}]}, "sequence 0: event 0: the window starts"),
         ({"sequences": [{"arrival_times": [2.0], "t_start": "x"}]}, "sequence 0: t_start is not a list of numbers"),
     ],
@@ -332,3 +340,15 @@ def test_reading_a_torch_file_does_not_load_torch(tmp_path: Path) -> None:
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("number", [3, 3.0, np.int64(3), torch.tensor(3)])
+def test_the_number_of_marks_in_any_spelling(tmp_path: Path, number: Any) -> None:
+    torch.save({"sequences": [{"arrival_times": [1.0]}], "num_marks": number}, tmp_path / "a.pt")
+    assert read(tmp_path / "a.pt", allow_pickle=True).mark_names == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("name", ["gatech", "ifl-tpp"])
+def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="a: no such file; check the path"):
+        read(tmp_path / "a", format=name, allow_pickle=True)

@@ -62,6 +62,8 @@ def test_a_map_helps_to_tell(tmp_path: Path) -> None:
         (b"hello\nworld\n", "not a format that is known; see docs/formats.md"),
         (b"\x89PNG\r\n\x1a\n" + bytes(20), "binary content"),
         (b"1 2 3\n4 5 6\n", "numbers without a header"),
+        (b"1 nan 3 inf -inf\n", "numbers without a header"),
+        (b"0.25 " * 12_000 + b"x\n", "not a format that is known"),  # at once, not after trying all ways to match
         (b'{"hello": 1}\n', "JSON without 'time_since_start'"),
     ],
 )

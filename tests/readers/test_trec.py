@@ -58,8 +58,8 @@ def test_other_tools_read_them(path: Path) -> None:
     ("text", "message"),
     [
         ("q 0 d 1\nq 0 d\n", "line 2: 3 fields; write 'query 0 document grade'"),
-        ("q 0 d one\n", "line 1: grade 'one' is not an integer"),
-        ("q 0 d 1\n\nq 0 d 1\n", "line 3: 'd' is judged twice for query 'q'"),
+        ("q 0 d one\n", "line 1: grade 'one' is not an integer; write 0, 1, ..."),
+        ("q 0 d 1\n\nq 0 d 1\n", "line 3: 'd' is judged twice for query 'q'; drop one"),
     ],
 )
 def test_wrong_qrels(path: Path, text: str, message: str) -> None:
@@ -72,9 +72,9 @@ def test_wrong_qrels(path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("q Q0 d 1 x t\n", "line 1: rank '1' or score 'x' is not a number"),
-        ("q Q0 d 1 nan t\n", "line 1: score is NaN"),
-        ("q Q0 d 1 3 t\nq Q0 d 2 2 t\n", "line 2: 'd' is ranked twice for query 'q'"),
+        ("q Q0 d 1 x t\n", "line 1: rank '1' or score 'x' is not a number; write numbers"),
+        ("q Q0 d 1 nan t\n", "line 1: score is NaN; write a number"),
+        ("q Q0 d 1 3 t\nq Q0 d 2 2 t\n", "line 2: 'd' is ranked twice for query 'q'; drop one"),
     ],
 )
 def test_wrong_runs(path: Path, text: str, message: str) -> None:
@@ -96,3 +96,10 @@ def test_ids_with_blanks_have_no_place(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="id 'a b' cannot be in a TREC file"):
         write_qrels({"q": {"a b": 1}}, tmp_path / "q.txt")
     assert not any(tmp_path.iterdir())
+
+
+def test_files_of_other_editors(path: Path) -> None:
+    path.write_bytes(b"\xef\xbb\xbfq 0 d 1\r\nq 0 e 0\r\n")
+    assert read_qrels(path) == {"q": {"d": 1, "e": 0}}
+    path.write_text("kö 0 数据 1\n", encoding="utf-8")
+    assert read_qrels(path) == {"kö": {"数据": 1}}

@@ -29,6 +29,7 @@ __all__ = [
     "read_qrels",
     "read_run",
     "scan",
+    "scan_or_read",
     "sniff",
     "write",
     "write_folder",
@@ -93,6 +94,14 @@ def scan(
         able = ", ".join(f.name for f in FORMATS.values() if f.scan)
         raise UserError(f"{path}: {chosen.name} cannot be read in batches; convert it to one of {able}")
     return _scan(chosen.scan(path, options, batch_rows), options, path)
+
+
+def scan_or_read(path: str | PathLike[str], batch_rows: int = 8192) -> Iterator[EventSequences]:
+    """As `scan`; the sequences of a format that cannot be read in batches come as one batch."""
+    format = sniff(path)
+    if FORMATS[format].scan is None:
+        return iter([read(path, format=format)])
+    return scan(path, batch_rows, format=format)
 
 
 def _scan(batches: Iterator[EventSequences], options: Options, path: str | PathLike[str]) -> Iterator[EventSequences]:

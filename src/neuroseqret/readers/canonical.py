@@ -51,10 +51,15 @@ def _with_folder_meaning(sequences: EventSequences, path: str | PathLike[str]) -
     return sequences.with_meaning(sequences.mark_names or names, sequences.time_unit or unit)
 
 
+def is_data_folder(path: str | PathLike[str]) -> bool:
+    """True for a folder with a corpus or queries under their names; a folder of other Parquet files is one file."""
+    return any((Path(path) / name).exists() for name in FOLDER_FILES)
+
+
 def read_meta(path: Path) -> dict[str, Any]:
     """A `meta.json`, which must be a JSON object."""
     try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
+        meta = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"not readable as JSON ({error})", file=path, remedy="mend or remove it") from error
     if not isinstance(meta, dict):

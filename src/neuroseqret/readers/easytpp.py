@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from neuroseqret.errors import DataError
+from neuroseqret.readers.damage import damage_as_data_error
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.lists import ListLayout, table_from_rows
 from neuroseqret.readers.options import Options
@@ -46,8 +48,10 @@ def read(path: str | PathLike[str], options: Options) -> EventSequences:
             rows = json.loads(whole_text(path))
         except (ValueError, RecursionError) as error:
             raise DataError(f"not JSON ({error})", remedy="mend or export it again") from error
-        if not isinstance(rows, list) or not rows:
+        if not isinstance(rows, list):
             raise DataError("not an array of objects", remedy="write one object a sequence")
+        if not rows:
+            raise DataError("an array without objects", remedy="write one object a sequence")
         return _sequences(_table(rows, 0), options, 0)
 
 
@@ -61,8 +65,9 @@ def read_lines(path: str | PathLike[str], options: Options) -> EventSequences:
 
 
 def scan_lines(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
-    """The sequences in batches, for files larger than memory."""
+    """The sequences in batches, for files larger than memory; where marks are text, it is gone through twice."""
     with _mistakes(path):
+        options = replace(options, mark_names=_names((table for table, _ in _blocks(path)), options))
         for table, row in _blocks(path):
             made = _sequences(table, options, row)
             for begin in range(0, len(made), batch_rows):
@@ -170,21 +175,31 @@ def _table(rows: Iterable[Any], row: int) -> pa.Table:
 
 
 def _sequences(table: pa.Table, options: Options, row: int) -> EventSequences:
-    roles: Mapping[str, str | None] = {**ROLES, **options.roles}
-    if "seq_idx" not in table.column_names and "id" not in options.roles:
-        roles = {**roles, "id": None}
     batch = table.combine_chunks().to_batches()
     data = batch[0] if batch else pa.RecordBatch.from_pylist([], table.schema)
-    layout = ListLayout.of(data.schema, roles, options.mark_names)
-    if layout.needs_names:
-        names = sorted_names([data.column(layout.roles["marks"]).flatten()])
-        layout = ListLayout.of(data.schema, roles, names)
+    layout = _layout(table.schema, replace(options, mark_names=_names([table], options)))
     made = layout.one(layout.part(data, row))
     if options.validate:
         _check_lengths(made)
     if made.mark_names is None and (dims := made.column("dim_process")) is not None:
-        made = made.with_meaning(numbered_names(dims))
+        made = made.with_meaning(numbered_names(dims.unique().to_pylist()))
     return made.without_columns(*DERIVED)
+
+
+def _layout(schema: pa.Schema, options: Options) -> ListLayout:
+    own: dict[str, str | None] = {**ROLES, **({} if "seq_idx" in schema.names else {"id": None})}
+    return ListLayout.of(schema, {**own, **options.roles}, options.mark_names)
+
+
+def _names(tables: Iterable[pa.Table], options: Options) -> tuple[str, ...] | None:
+    """The marks' names, as given, or all that occur where marks are text; whether they are the first table tells."""
+    found: set[str] = set()
+    for table in tables:
+        layout = _layout(table.schema, options)
+        if not layout.needs_names:
+            return options.mark_names
+        found.update(sorted_names(chunk.flatten() for chunk in table.column(layout.roles["marks"]).chunks))
+    return tuple(sorted(found)) if found else None
 
 
 def _check_lengths(sequences: EventSequences) -> None:
@@ -202,13 +217,5 @@ def _check_lengths(sequences: EventSequences) -> None:
         )
 
 
-@contextmanager
-def _mistakes(path: str | PathLike[str]) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        error.file = error.file or path
-        raise
-    except (pa.ArrowException, OSError, UnicodeError, MemoryError, OverflowError, ValueError, TypeError) as error:
-        line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"not readable as EasyTPP's JSON ({line})", file=path, remedy="export it again") from error
+def _mistakes(path: str | PathLike[str]) -> AbstractContextManager[None]:
+    return damage_as_data_error(path, "EasyTPP's JSON", "export it again", TypeError)

@@ -18,9 +18,9 @@ from neuroseqret.readers.options import Options
 from neuroseqret.readers.trec import Qrels, read_qrels, write_qrels
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.splits import SPLITS
 
 CORPUS, QUERIES, QRELS, META = "corpus.parquet", "queries.parquet", "qrels.txt", canonical.META
-SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import safe_pickle
+from neuroseqret.readers.damage import damage_as_data_error
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.values import numbered_names
@@ -29,20 +30,17 @@ SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 def need_opt_in(path: str | PathLike[str], options: Options) -> None:
     """Pickles are opened only if the caller says so."""
     if not options.allow_pickle:
-        raise UserError(f"{path}: is a pickle; if you trust where it comes from, say allow_pickle=True")
+        raise UserError(
+            f"{path}: is a pickle; if you trust where it comes from, say allow_pickle=True, with data convert "
+            "--allow-pickle"
+        )
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
     """All sequences, those of `train` first, then `dev` and `test`."""
     need_opt_in(path, options)
-    try:
-        with Path(path).open("rb") as stream:
-            return _sequences(safe_pickle.load(stream), options)
-    except DataError as error:
-        error.file = error.file or path
-        raise
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})", file=path, remedy="check the path") from error
+    with damage_as_data_error(path, "a pickle", "export it again"), Path(path).open("rb") as stream:
+        return _sequences(safe_pickle.load(stream), options)
 
 
 def _sequences(content: Any, options: Options) -> EventSequences:
@@ -59,10 +57,7 @@ def _sequences(content: Any, options: Options) -> EventSequences:
         splits += [split] * len(found or [])
     times, marks = (_values(lists, ids, key) for key in (TIME, MARK))
     lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-    dims = content.get("dim_process")
-    names = options.mark_names
-    if names is None and dims is not None:
-        names = numbered_names(pa.array([int(dims) if isinstance(dims, (int, float)) else str(dims)]))
+    names = options.mark_names or numbered_names([content.get("dim_process")])
     return EventSequences.from_arrays(
         times,
         marks,

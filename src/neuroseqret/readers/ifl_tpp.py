@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from neuroseqret.errors import DataError
+from neuroseqret.readers.damage import damage_as_data_error
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.gatech import need_opt_in
 from neuroseqret.readers.options import Options
@@ -26,13 +27,8 @@ from neuroseqret.sequences import EventSequences
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
     """All sequences; those without `marks` have mark 0 throughout."""
     need_opt_in(path, options)
-    try:
+    with damage_as_data_error(path, "a torch file", "export it again"):
         return _sequences(load(io.BytesIO(Path(path).read_bytes())), options)
-    except DataError as error:
-        error.file = error.file or path
-        raise
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})", file=path, remedy="check the path") from error
 
 
 def _sequences(content: Any, options: Options) -> EventSequences:
@@ -56,15 +52,12 @@ def _sequences(content: Any, options: Options) -> EventSequences:
     if any("group" in row for row in rows):
         groups = [None if row.get("group") is None else str(row["group"]) for row in rows]
         columns["groups"] = pa.array(groups, pa.large_string())
-    names, number = options.mark_names, content.get("num_marks")
-    if names is None and number is not None:
-        names = numbered_names(pa.array([number if isinstance(number, int) else str(number)]))
     return EventSequences.from_arrays(
         np.concatenate(times),
         np.concatenate(marks),
         np.concatenate([[0], np.cumsum([len(t) for t in times])]),
         ids=ids,
-        mark_names=names,
+        mark_names=options.mark_names or numbered_names([content.get("num_marks")]),
         validate=False,
         **columns,
     )

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from neuroseqret.errors import DataError
 from neuroseqret.readers.list_parquet import ListParquet
 from neuroseqret.readers.lists import is_list
-from neuroseqret.readers.options import Options
+from neuroseqret.readers.options import Options, ask_for
 from neuroseqret.readers.parquet import damage_as_data_error, parquet_parts, write_parquet
 from neuroseqret.readers.values import is_text
 from neuroseqret.sequences import EventSequences
@@ -58,7 +58,7 @@ def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
         known = [name for name in TIMES if name in lists]
         if not known:
             found = ", ".join(lists)
-            raise DataError(f"no list column {TIME!r}", remedy=f"say columns={{'time': ...}} (list columns: {found})")
+            raise DataError(f"no list column {TIME!r}", remedy=f"{ask_for('time')}; list columns: {found}")
         roles["times"] = known[0]
     if "marks" not in roles:
         features = [f.name for f in schema if f.name != roles["times"] and _may_be_mark(f.type)]
@@ -69,7 +69,7 @@ def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
             found = ", ".join(features) or "none"
             raise DataError(
                 "which feature is the mark is not clear",
-                remedy=f"say columns={{'mark': ...}}, None for no marks (integer or text lists: {found})",
+                remedy=f"{ask_for('mark')}; integer or text lists: {found}",
             )
     if "id" not in roles:
         scalars = [f.name for f in schema if not is_list(f.type)]
@@ -77,7 +77,7 @@ def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
         choice = ["id"] if "id" in known else known or scalars
         if len(choice) != 1:
             found = ", ".join(scalars) or "none"
-            raise DataError("which column is the id is not clear", remedy=f"say columns={{'id': ...}} (found: {found})")
+            raise DataError("which column is the id is not clear", remedy=f"{ask_for('id')}; found: {found}")
         roles["id"] = choice[0]
     return roles
 

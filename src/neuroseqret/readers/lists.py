@@ -48,6 +48,8 @@ class ListLayout:
         cls, schema: pa.Schema, roles: Mapping[str, str | None], mark_names: Sequence[str] | None = None
     ) -> ListLayout:
         """Check the roles against the table's columns; columns called `start`, `end`, `group` have these roles."""
+        if twice := next((name for name in schema.names if schema.names.count(name) > 1), None):
+            raise DataError(f"two columns are called {twice!r}", remedy="rename one of them")
         own = {role: role for role in ("start", "end", "group") if role in schema.names and role not in roles}
         chosen = {role: name for role, name in {**own, **roles}.items() if name is not None}
         for role, name in chosen.items():
@@ -61,10 +63,7 @@ class ListLayout:
                     f"column {name!r} is {schema.field(name).type}, {role} need {wanted} a row",
                     remedy="map another column or rename this one",
                 )
-        layout = cls(chosen, schema, None if mark_names is None else tuple(mark_names))
-        if twice := next((name for name in schema.names if schema.names.count(name) > 1), None):
-            raise DataError(f"two columns are called {twice!r}", remedy="rename one of them")
-        return layout
+        return cls(chosen, schema, None if mark_names is None else tuple(mark_names))
 
     @property
     def names(self) -> dict[str, str]:

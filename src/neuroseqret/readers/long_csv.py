@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from os import PathLike, fspath
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from neuroseqret.errors import DataError
+from neuroseqret.readers.damage import damage_as_data_error
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.long_table import (
     LARGE_LIST,
@@ -136,16 +137,8 @@ def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column if plain else column.cast(pa.large_string())
 
 
-@contextmanager
-def _mistakes(path: str | PathLike[str]) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        error.file = error.file or path
-        raise
-    except (pa.ArrowException, OSError, UnicodeError, MemoryError, csv.Error, ValueError) as error:
-        line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"not readable as CSV ({line})", file=path, remedy="mend the line") from error
+def _mistakes(path: str | PathLike[str]) -> AbstractContextManager[None]:
+    return damage_as_data_error(path, "CSV", "mend the line", csv.Error)
 
 
 def find_delimiter(header: str) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from neuroseqret.columns import CANONICAL, in_order
 from neuroseqret.errors import DataError
 from neuroseqret.readers.lists import is_list
+from neuroseqret.readers.options import ask_for
 from neuroseqret.readers.values import as_column, as_marks, as_times, unit_of
 from neuroseqret.sequences import EventSequences
 
@@ -35,10 +36,7 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None]) -> dict[st
         known = [name for name in conventional if name in names and name not in roles.values()]
         if role not in roles and not known:
             word = role.removesuffix("s")
-            none = ", None for no marks" if word == "mark" else ""
-            raise DataError(
-                f"no column for the {word}", remedy=f"say columns={{{word!r}: ...}}{none} (columns found: {found})"
-            )
+            raise DataError(f"no column for the {word}", remedy=f"{ask_for(word)}; columns found: {found}")
         if role not in roles:
             roles[role] = known[0]
     for role in ("start", "end", "group"):
@@ -151,7 +149,7 @@ def _sequence_column(name: str, values: pa.Array, groups: _Groups, level: str | 
         f"{name} is {values[event].as_py()!r} here and {values[event - position].as_py()!r} before",
         sequence=sequence,
         position=position,
-        remedy=f"give all events of a sequence the same {name}, or say columns={{{name!r}: None}}",
+        remedy=f"give all events of a sequence the same {name}, or say columns={{{name!r}: None}} (--column {name}=)",
     )
 
 

@@ -34,10 +34,10 @@ class Options:
     def of(
         cls,
         columns: Mapping[str, str | None] | None,
-        mark_names: Sequence[str] | None,
-        time_unit: str | None,
-        allow_pickle: bool,
-        validate: bool,
+        mark_names: Sequence[str] | None = None,
+        time_unit: str | None = None,
+        allow_pickle: bool = False,
+        validate: bool = True,
     ) -> Options:
         """Check what the user gave."""
         roles: dict[str, str | None] = {}
@@ -56,3 +56,9 @@ class Options:
             twice = next(name for name in names if names.count(name) > 1)
             raise UserError(f"mark_names holds {twice!r} twice; give every mark its own name")
         return cls(roles, names, time_unit, allow_pickle, validate)
+
+
+def ask_for(word: str) -> str:
+    """How to say which column is meant by a word of the column map, in Python and on the command line."""
+    none = " (None, --column mark=, for no marks)" if word == "mark" else ""
+    return f"say columns={{{word!r}: ...}}, with data convert --column {word}=...{none}"

@@ -38,7 +38,11 @@ def read(path: str | PathLike[str], options: Options) -> EventSequences:
     marks, mark_lengths = _numbers(marks_file, pa.int64())
     times, lengths = _numbers(times_file, pa.float64())
     if len(lengths) != len(mark_lengths):
-        raise DataError(f"{len(mark_lengths)} lines, {times_file.name} has {len(lengths)}", file=marks_file)
+        raise DataError(
+            f"{len(mark_lengths)} lines, {times_file.name} has {len(lengths)}",
+            file=marks_file,
+            remedy="give each sequence a line in both",
+        )
     differ = np.flatnonzero(lengths != mark_lengths)
     if len(differ):
         row = int(differ[0])

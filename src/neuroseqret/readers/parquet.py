@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -19,28 +19,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from neuroseqret.columns import MEANING_KEY
-from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers import seal
+from neuroseqret.errors import DataError
+from neuroseqret.readers import damage, seal
 from neuroseqret.readers.files import new_file
 from neuroseqret.sequences import EventSequences
 
 _EVENTS_PER_ROW_GROUP = 1 << 22
 
 
-@contextmanager
-def damage_as_data_error(path: str | PathLike[str]) -> Iterator[None]:
+def damage_as_data_error(path: str | PathLike[str]) -> AbstractContextManager[None]:
     """Whatever a Parquet library raises over a damaged file, as one `DataError` that names the file."""
-    try:
-        yield
-    except UserError as error:
-        if isinstance(error, DataError) and error.file is None:
-            error.file = path
-        raise
-    except FileNotFoundError as error:
-        raise DataError("no such file", file=path, remedy="check the path") from error
-    except (pa.ArrowException, OSError, MemoryError, UnicodeError, OverflowError, ValueError) as error:
-        line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"not readable as Parquet ({line})", file=path, remedy="write the file again") from error
+    return damage.damage_as_data_error(path, "Parquet", "write the file again")
 
 
 def parquet_parts(path: str | PathLike[str]) -> list[Path]:
@@ -51,7 +40,7 @@ def parquet_parts(path: str | PathLike[str]) -> list[Path]:
     parts = [p for p in sorted(root.rglob("*.parquet")) if p.is_file()]
     parts = [p for p in parts if not any(name.startswith((".", "_")) for name in p.relative_to(root).parts)]
     if not parts:
-        raise DataError("a folder without Parquet files", file=path, remedy="name a file")
+        raise DataError("a folder without Parquet files", file=path, remedy="name a file or a data folder")
     return parts
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from neuroseqret.errors import DataError
+from neuroseqret.readers.damage import first_line
 
 _NUMERIC = "biuf"  # kinds of numpy types: booleans, integers, floats
 
@@ -171,8 +172,7 @@ def guarded(load: Callable[[], Any]) -> Any:
     except RecursionError as error:
         raise DataError("the pickle is nested too deeply", remedy="export it again") from error
     except Exception as error:  # a damaged pickle can make its machine fail in any way
-        what = (str(error).splitlines() or [""])[0] or type(error).__name__
-        raise DataError(f"damaged pickle ({what})", remedy="export it again") from error
+        raise DataError(f"damaged pickle ({first_line(error)})", remedy="export it again") from error
 
 
 def plain(value: Any, done: dict[int, Any] | None = None) -> Any:

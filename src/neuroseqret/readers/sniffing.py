@@ -19,14 +19,14 @@ from neuroseqret.readers.text import head_of
 from neuroseqret.readers.torch_file import LEGACY_MAGIC, ZIP_MAGIC
 
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\([dl]p|[}\]]q")
-_NUMBERS = re.compile(r"[\s0-9.eE+\-]*(nan|inf)?[\s0-9.eE+\-]*")
+_NUMBERS = re.compile(r"(?:[\s0-9.eE+\-]|nan|inf)*")
 
 
 def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = None) -> str:
     """The name of the file's format, or an error that says what was seen."""
     file = Path(path)
     if file.is_dir():
-        if (file / canonical.FOLDER_FILES[0]).exists():
+        if canonical.is_data_folder(file):
             raise UserError(f"{path}: a data folder; read it with read_folder, or name one of its files")
         return _parquet_format(parquet_parts(path)[0], roles or {})
     if not file.exists() and paired_text.is_pair(path):

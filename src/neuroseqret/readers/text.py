@@ -39,13 +39,13 @@ def head_of(path: str | PathLike[str], size: int = 1 << 16) -> bytes:
 
 
 def first_lines(path: str | PathLike[str], count: int) -> list[str]:
-    """The first lines (as far as they fit in a mebibyte), without a byte order mark."""
+    """The first lines that are not blank (as far as they fit in a mebibyte), without a byte order mark."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()  # a character may be cut at the end of the mebibyte
     try:
-        lines = decoder.decode(head_of(path, 1 << 20)).split("\n", count)
+        lines = decoder.decode(head_of(path, 1 << 20)).split("\n")
     except UnicodeDecodeError as error:
         raise DataError("not UTF-8 text", file=path, remedy="save it as UTF-8") from error
-    return [line.removesuffix("\r") for line in lines[:count] if line]
+    return [line.removesuffix("\r") for line in lines if line.rstrip("\r")][:count]
 
 
 def whole_text(path: str | PathLike[str]) -> str:

@@ -27,9 +27,12 @@ def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
         try:
             value = int(grade)
         except ValueError:
-            raise DataError(f"line {number}: grade {grade!r} is not an integer", file=path) from None
+            raise DataError(
+                f"line {number}: grade {grade!r} is not an integer", file=path, remedy="write 0, 1, ..."
+            ) from None
         if document in qrels.setdefault(query, {}):
-            raise DataError(f"line {number}: {document!r} is judged twice for query {query!r}", file=path)
+            what = f"line {number}: {document!r} is judged twice for query {query!r}"
+            raise DataError(what, file=path, remedy="drop one")
         qrels[query][document] = value
     return qrels
 
@@ -49,11 +52,13 @@ def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
         try:
             key = (-float(score), int(rank))
         except ValueError:
-            raise DataError(f"line {number}: rank {rank!r} or score {score!r} is not a number", file=path) from None
+            what = f"line {number}: rank {rank!r} or score {score!r} is not a number"
+            raise DataError(what, file=path, remedy="write numbers") from None
         if math.isnan(key[0]):
-            raise DataError(f"line {number}: score is NaN", file=path)
+            raise DataError(f"line {number}: score is NaN", file=path, remedy="write a number")
         if document in ranked.setdefault(query, {}):
-            raise DataError(f"line {number}: {document!r} is ranked twice for query {query!r}", file=path)
+            what = f"line {number}: {document!r} is ranked twice for query {query!r}"
+            raise DataError(what, file=path, remedy="drop one")
         ranked[query][document] = key
     return {
         query: {document: -key[0] for document, key in sorted(documents.items(), key=lambda item: item[1])}
@@ -77,7 +82,7 @@ def run_lines(run: Run, tag: str = "neuroseqret") -> Iterator[str]:
 
 def _lines(path: str | PathLike[str], fields: int, form: str) -> Iterator[tuple[int, list[str]]]:
     try:
-        with Path(path).open(encoding="utf-8") as lines:
+        with Path(path).open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
                 parts = line.split()
                 if parts and len(parts) != fields:

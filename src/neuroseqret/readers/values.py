@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from neuroseqret.errors import DataError
+from neuroseqret.readers.damage import first_line
 
 #: The unit of times that were read from datetimes: seconds since 1970-01-01 00:00 UTC.
 DATETIME_UNIT = "seconds"
@@ -59,7 +60,9 @@ def as_times(values: pa.Array, what: str, locate: Locate) -> npt.NDArray[np.floa
     try:
         return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid as error:
-        raise DataError(f"{what} does not fit a float64 ({_line(error)})", remedy="convert it to seconds") from error
+        raise DataError(
+            f"{what} does not fit a float64 ({first_line(error)})", remedy="convert it to seconds"
+        ) from error
 
 
 def as_marks(values: pa.Array, what: str, names: Sequence[str] | None, locate: Locate) -> npt.NDArray[np.int32]:
@@ -115,17 +118,24 @@ def numbers_if_all(texts: pa.Array) -> pa.Array:
     return texts.cast(pa.int64()) if not texts.null_count and pc.all(plain).as_py() else texts
 
 
-def numbered_names(counts: pa.Array) -> tuple[str, ...] | None:
-    """Names "0", "1", ... for files that say how many marks there are and not what they are called."""
-    said = {count for count in counts.unique().to_pylist() if count is not None}
+def numbered_names(counts: Iterable[object]) -> tuple[str, ...] | None:
+    """Names "0", "1", ... for files that say how many marks there are (None: they do not) and not their names."""
+    said = {_whole(count) for count in counts if count is not None}
     if not said:
         return None
-    if len(said) > 1 or not isinstance(next(iter(said)), int):
-        raise DataError(f"the number of marks is {' and '.join(map(str, sorted(said, key=str)))}", remedy="say one")
-    number = said.pop()
+    number = next(iter(said))
+    if len(said) > 1 or isinstance(number, str):
+        every = " and ".join(map(str, sorted(said, key=str)))
+        raise DataError(f"the number of marks is {every}", remedy="say one whole number")
     if not 0 < number <= MOST_MARKS:
         raise DataError(f"the number of marks is {number}", remedy=f"it must be from 1 to {MOST_MARKS}")
     return tuple(map(str, range(number)))
+
+
+def _whole(value: object) -> int | str:
+    """A number as files write it (3, 3.0, an array of one) as an integer; anything else as text."""
+    number = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+    return int(number) if isinstance(number, (int, float)) and number % 1 == 0 else str(value)
 
 
 def as_column(name: str, values: pa.Array) -> pa.Array:
@@ -143,13 +153,11 @@ def as_column(name: str, values: pa.Array) -> pa.Array:
         if pa.types.is_string(values.type) or pa.types.is_string_view(values.type):
             return values.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"column {name!r} is {values.type} ({_line(error)})", remedy="convert the column") from error
+        raise DataError(
+            f"column {name!r} is {values.type} ({first_line(error)})", remedy="convert the column"
+        ) from error
     return values
 
 
 def _first_null(values: pa.Array) -> int:
     return int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
-
-
-def _line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
