@@ -105,3 +105,20 @@ def test_real_sets_have_the_numbers_that_they_say(shared_data, name):
     assert made.everything.flaws == ()
     assert made.queries_without_relevant == 0
     assert sum(made.everything.mark_counts.values()) == said["events"]
+
+
+def test_columns_that_mean_something_else():
+    lists = EventSequences.from_lists(
+        [([0.0, 1.0], [0, 0])], metadata={"source": [["web", "app"]], "split": [["a", "b"]]}
+    )
+    made = describe(lists)
+    assert (made.sources, made.splits) == (None, {})
+    corpus = EventSequences.from_lists([([0.0], [0])], ids=["c"], metadata={"x": [1]})
+    queries = EventSequences.from_lists([([0.0], [0])], ids=["q"], metadata={"x": ["one"]})
+    assert describe_retrieval(corpus, queries).everything.sequences == 2
+
+
+def test_infinite_times_are_described_without_a_warning(recwarn):
+    bad = EventSequences.from_lists([([np.inf, np.inf], [0, 0]), ([1.0, 3.0], [0, 0])], validate=False)
+    assert describe(bad).span_median == 2
+    assert not recwarn.list

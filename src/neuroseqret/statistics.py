@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, FloatArray, IntArray
@@ -81,7 +82,9 @@ def describe(sequences: EventSequences) -> Statistics:
     lengths, gaps = sequences.lengths, _gaps(sequences)
     finite = sequences.times[np.isfinite(sequences.times)]
     start, end = sequences.observed()
-    spans = (end - start)[np.isfinite(end - start)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        spans = end - start
+    spans = spans[np.isfinite(spans)]
     return Statistics(
         sequences=len(sequences),
         events=len(sequences.times),
@@ -113,8 +116,10 @@ def describe_retrieval(
         relevance = Relevance.from_groups(queries, corpus)
     answered = relevance.counts[relevance.counts > 0] if relevance is not None else np.empty(0)
     group_sizes = _values(corpus, "group")
+    # Other columns count for nothing here and need not fit together.
+    both = EventSequences.concat(part.without_columns(*_others(part)) for part in (corpus, queries))
     return RetrievalStatistics(
-        everything=describe(EventSequences.concat([corpus, queries])),
+        everything=describe(both),
         corpus=len(corpus),
         queries=len(queries),
         queries_by_split=_values(queries, "split"),
@@ -156,14 +161,25 @@ def _mark_counts(sequences: EventSequences) -> dict[str, int]:
     return {**named, **{str(mark): count for mark, count in found.items()}}
 
 
-def _distinct(sequences: EventSequences, name: str) -> int | None:
+def _others(sequences: EventSequences) -> list[str]:
+    """The metadata columns that mean nothing to these statistics."""
+    return [name for name in sequences.metadata.column_names if name not in ("source", "split")]
+
+
+def _column(sequences: EventSequences, name: str) -> pa.Array | None:
+    """A column with one value a sequence; one with a value an event that is called so is something else."""
     column = sequences.column(name)
+    return None if column is None or pa.types.is_nested(column.type) else column
+
+
+def _distinct(sequences: EventSequences, name: str) -> int | None:
+    column = _column(sequences, name)
     return None if column is None else len(column.drop_null().unique())
 
 
 def _values(sequences: EventSequences, name: str) -> dict[str, int]:
     """How often each value of a column occurs, most frequent first."""
-    column = sequences.column(name)
+    column = _column(sequences, name)
     if column is None:
         return {}
     return dict(Counter(str(value) for value in column.drop_null().to_pylist()).most_common())

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cli.calling import call
@@ -87,6 +89,35 @@ def test_a_wrong_option_is_one_line(file: Path, tmp_path: Path, arguments: list[
     assert len(done.stderr.strip().splitlines()) == 1
     assert words in done.stderr
     assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_file_without_marks_or_groups(tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text("id,time,group\na,1,x\na,2,y\n")
+    done = call("data", "info", str(tmp_path / "events.csv"))
+    assert done.returncode == 2
+    assert "no column for the mark" in done.stderr
+    assert "--column mark=, for no marks" in done.stderr
+    done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=")
+    assert "--column group=" in done.stderr
+    done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=", "--column", "group=")
+    assert done.returncode == 0, done.stderr
+    assert "1 sequences, 2 events, 1 marks" in done.stdout
+
+
+def test_info_tells_the_format_as_it_is_read(tmp_path: Path) -> None:
+    columns = {"id": ["a"], "when": [[1.0, 2.0]], "kind": [[0, 1]], "date": ["2024-01-01"]}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    done = call("data", "info", str(tmp_path / "x.parquet"), "--column", "time=when", "--column", "mark=kind")
+    assert done.returncode == 0, done.stderr
+    assert "x.parquet (lifestream)" in done.stdout
+
+
+def test_info_of_a_folder_of_parquet_files(file: Path, tmp_path: Path) -> None:
+    for number in range(2):
+        write(read(file)[6 * number : 6 * number + 6], tmp_path / "parts" / f"part-{number}.parquet")
+    done = call("data", "info", str(tmp_path / "parts"))
+    assert done.returncode == 0, done.stderr
+    assert "12 sequences" in done.stdout
 
 
 def test_info_of_a_folder_without_queries(tmp_path: Path) -> None:

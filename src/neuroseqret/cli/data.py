@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and prepare event data.")
 
 COLUMNS = typer.Option(
-    [], "--column", help="Column map of a long table, as id=USER, time=WHEN, mark=ACTION; may be given several times."
+    [],
+    "--column",
+    help="Column map, as id=USER, time=WHEN, mark=ACTION; mark= where there is none; may be given several times.",
 )
 FORMAT = typer.Option(None, "--format", help="Format of the file; sniffed from its content by default.")
 PICKLE = typer.Option(False, "--allow-pickle", help="Read pickled files, containers and numbers only.")
@@ -34,10 +36,12 @@ def info(
 ) -> None:
     """Tell what is in a file: sizes, lengths, marks by name, gaps, and the flaws found."""
     from neuroseqret.readers import read, sniff
+    from neuroseqret.readers.canonical import is_data_folder
     from neuroseqret.readers.folder import read_folder
+    from neuroseqret.readers.options import Options
     from neuroseqret.statistics import describe, describe_retrieval
 
-    if file.is_dir():
+    if is_data_folder(file):
         folder = read_folder(file, validate=False)
         if folder.queries is None:
             _print(f"{folder.name} (data folder without queries)", describe(folder.corpus))
@@ -52,8 +56,9 @@ def info(
             lines.append(f"{whole.queries_without_relevant:,} queries have nothing relevant in the corpus")
         _print(f"{folder.name} (data folder)", whole.everything, lines)
         return
-    known = format or sniff(file)
-    sequences = read(file, format=known, columns=column_map(column), allow_pickle=allow_pickle, validate=False)
+    columns = column_map(column)
+    known = format or sniff(file, Options.of(columns).roles)
+    sequences = read(file, format=known, columns=columns, allow_pickle=allow_pickle, validate=False)
     _print(f"{file.name} ({known})", describe(sequences))
 
 
@@ -93,13 +98,13 @@ def convert(
 
 
 def column_map(columns: list[str]) -> dict[str, str | None] | None:
-    """Column map from NAME=COLUMN words."""
+    """Column map from NAME=COLUMN words; NAME= says that there is no such column."""
     named: dict[str, str | None] = {}
     for word in columns:
         name, equals, column = word.partition("=")
-        if not (name and equals and column):
+        if not (name and equals):
             raise UserError(f"--column {word}: write it as NAME=COLUMN, for example time=timestamp")
-        named[name] = column
+        named[name] = column or None
     return named or None
 
 

@@ -26,7 +26,7 @@ def embed(
 
     from neuroseqret import methods
     from neuroseqret.models.base import Embedder
-    from neuroseqret.readers import scan
+    from neuroseqret.readers import scan_or_read
     from neuroseqret.readers.files import new_file
 
     loaded = methods.load(model)
@@ -35,7 +35,7 @@ def embed(
     count = 0
     with new_file(out) as temporary:
         writer = None
-        for batch in progress(scan(sequences), "embedding"):
+        for batch in progress(scan_or_read(sequences), "embedding"):
             vectors = loaded.embed(batch, "query" if query else "corpus")
             column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
             table = pa.table({"id": batch.ids, "embedding": column})

@@ -50,8 +50,9 @@ def fit(
 
 def _read(data: Path) -> DataFolder:
     from neuroseqret.readers import read
+    from neuroseqret.readers.canonical import is_data_folder
     from neuroseqret.readers.folder import DataFolder, read_folder
 
-    if data.is_dir():
+    if is_data_folder(data):
         return read_folder(data)
     return DataFolder(path=data, corpus=read(data), queries=None, relevance=None, meta={})

@@ -68,10 +68,11 @@ def remove(
 ) -> None:
     """Remove sequences by id."""
     from neuroseqret.index import Index
+    from neuroseqret.readers.text import whole_text
 
     wanted = list(ids or [])
     if file is not None:
-        wanted += [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        wanted += [line.strip() for line in whole_text(file).split("\n") if line.strip()]
     if not wanted:
         raise UserError("no ids given; name them or give a file with --ids")
     number = Index.open(folder).remove(wanted)
@@ -94,15 +95,15 @@ def info(folder: Path = INDEX, as_json: bool = typer.Option(False, "--json", hel
 
 
 def _scan(corpus: Path) -> Iterator[EventSequences]:
-    from neuroseqret.readers import read, scan
+    from neuroseqret.readers import scan_or_read
 
-    file = corpus / "corpus.parquet" if corpus.is_dir() else corpus
-    try:
-        return scan(file, _BATCH)
-    except UserError as error:
-        if "cannot be read in batches" not in str(error):
-            raise
-        return iter([read(file)])
+    return scan_or_read(_file(corpus), _BATCH)
+
+
+def _file(corpus: Path) -> Path:
+    from neuroseqret.readers.canonical import is_data_folder
+
+    return corpus / "corpus.parquet" if is_data_folder(corpus) else corpus
 
 
 def _add(index: Index, batches: Iterator[EventSequences], corpus: Path, upsert: bool) -> None:
@@ -121,8 +122,7 @@ def _number_of_batches(corpus: Path) -> int | None:
     import pyarrow.parquet as pq
     from pyarrow import ArrowInvalid
 
-    file = corpus / "corpus.parquet" if corpus.is_dir() else corpus
     try:
-        return math.ceil(pq.read_metadata(file).num_rows / _BATCH)
+        return math.ceil(pq.read_metadata(_file(corpus)).num_rows / _BATCH)
     except (ArrowInvalid, OSError):
         return None
