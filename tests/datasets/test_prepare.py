@@ -104,6 +104,11 @@ def test_command(tmp_path, shared_raw):
     assert made.meta["query_share"] == 0.3
     assert isinstance(run("--out", tmp_path / "x").exception, UserError)
     assert "give the folder" in str(run("health", "--out", tmp_path / "x").exception)
+    assert "for a file say --from" in str(run("events.csv", "--out", tmp_path / "x").exception)
+    assert "--column is for --from" in str(run("health", ".", "--column", "id=x", "--out", tmp_path / "x").exception)
+    for words in (["health"], ["audio", "--relevance", "overlapping"]):
+        done = run(words[0], shared_raw, *words[1:], "--query-share", 0.2, "--out", tmp_path / "x")
+        assert "leave out --query-share" in str(done.exception)
     assert "for the named sets" in str(run("--from", "f.csv", "--marks", 3, "--out", tmp_path / "x").exception)
 
 
@@ -118,3 +123,21 @@ def test_command_on_any_file(tmp_path):
     )
     assert done.exit_code == 0, done.exception
     assert read_folder(tmp_path / "b").corpus.lengths.max() == 10
+    done = run("--from", tmp_path / "plain.parquet", "--query-share", 0.2, "--out", tmp_path / "c")
+    assert "--query-share with --from is for --relevance groups" in str(done.exception)
+
+
+def test_sequences_without_a_group_stay_as_distractors():
+    some = labelled(groups=2)
+    groups = some.groups.to_pylist()
+    corpus, queries = divide(some.with_column("group", [None, None, *groups[2:]]), 0.2)
+    assert corpus.groups.null_count == 2
+    assert queries.groups.null_count == 0
+
+
+def test_a_source_of_events_is_none_of_sequences(tmp_path):
+    some = labelled().without_columns("source", "position")
+    some = some.with_column("source", [["web"] * 6 + ["app"] * 6] * len(some))
+    for relevance in ("groups", "subsequences"):
+        with pytest.raises(DataError, match=r"column 'source' has a value an event.*; rename it"):
+            prepare_sequences(some, tmp_path / "d", relevance=relevance)

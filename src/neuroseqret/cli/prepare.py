@@ -10,6 +10,7 @@ import typer
 
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress
+from neuroseqret.cli.data import COLUMNS, FORMAT, PICKLE, column_map
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ def prepare(
     most: int | None = typer.Option(None, "--most", min=1, help="Most windows of a group or product."),
     query_share: float | None = typer.Option(None, "--query-share", help="Part of the sequences that become queries."),
     seed: int = typer.Option(0, "--seed", help="Chooses the queries and the splits."),
-    format: str | None = typer.Option(None, "--format", help="Format of the file of --from; sniffed by default."),
-    column: list[str] = typer.Option([], "--column", help="Column map of a long table, as id=USER; several times."),
+    format: str | None = FORMAT,
+    column: list[str] = COLUMNS,
     time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, for --from."),
-    allow_pickle: bool = typer.Option(False, "--allow-pickle", help="Read pickled files, containers and numbers only."),
+    allow_pickle: bool = PICKLE,
 ) -> None:
     """Make a data folder: corpus, queries with their split, and what is relevant to what."""
     from neuroseqret.datasets import prepare as recipes
@@ -47,11 +48,12 @@ def prepare(
     if (file is None) == (name is None):
         raise UserError(f"say what to prepare: NAME and RAW_DIR ({SETS}), or --from FILE")
     if file is not None:
-        for option, value in (("variant", variant), ("min-events", min_events), ("marks", marks), ("most", most)):
-            if value is not None:
-                raise UserError(f"--{option} is for the named sets, not for --from")
+        named = {"variant": variant, "min_events": min_events, "marks": marks, "most": most}
+        _only_for("the named sets, not for --from", **named)
         made = _from_file(file, out, relevance, events, query_share, seed, format, column, time_unit, allow_pickle)
     else:
+        recipes.module(str(name))  # an unknown name is told before anything that is missing
+        _only_for("--from, not for the named sets", format=format, column=column, time_unit=time_unit)
         if raw is None:
             raise UserError(f"give the folder with the raw files of {name}; docs/datasets.md tells what to download")
         given: dict[str, Any] = {"variant": variant, "events": events, "min_events": min_events, "marks": marks}
@@ -70,6 +72,13 @@ def prepare(
     _tell(made)
 
 
+def _only_for(what: str, **options: object) -> None:
+    """An error for the first option that was given, as it has no meaning here."""
+    for name, value in options.items():
+        if value not in (None, []):
+            raise UserError(f"--{name.replace('_', '-')} is for {what}")
+
+
 def _recordings(items: Iterable[Any], total: int) -> Iterator[Any]:
     return progress(items, "recordings", total)
 
@@ -86,7 +95,6 @@ def _from_file(
     time_unit: str | None,
     allow_pickle: bool,
 ) -> DataFolder:
-    from neuroseqret.cli.data import column_map
     from neuroseqret.datasets.prepare import prepare_sequences
     from neuroseqret.readers import read
 
@@ -95,6 +103,8 @@ def _from_file(
         relevance = "groups" if sequences.groups is not None else "subsequences"
     if events is not None and relevance != "subsequences":
         raise UserError("--events with --from is the size of the windows of --relevance subsequences")
+    if query_share is not None and relevance != "groups":
+        raise UserError("--query-share with --from is for --relevance groups")
     return prepare_sequences(
         sequences,
         out,

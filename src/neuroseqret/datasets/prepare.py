@@ -8,7 +8,6 @@ them is left out. Groups with fewer than three corpus sequences are dropped. Row
 from __future__ import annotations
 
 import inspect
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,6 +24,7 @@ from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers.folder import DataFolder, write_folder
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.splits import choose_queries, split_queries
+from neuroseqret.statistics import describe_retrieval
 from neuroseqret.subsequences import disjoint, overlapping
 
 MIN_CORPUS = 3
@@ -58,7 +58,7 @@ RECIPES = {
 def module(name: str) -> ModuleType:
     """The module of a set."""
     if name not in RECIPES:
-        raise UserError(f"no data set is called {name!r}; there are {', '.join(RECIPES)}")
+        raise UserError(f"no data set is called {name!r}; there are {', '.join(RECIPES)}; for a file say --from FILE")
     return import_module(f"neuroseqret.datasets.{name}")
 
 
@@ -84,11 +84,13 @@ def prepare(
     if unknown := sorted(set(options) - set(known)):
         has = ", ".join(f"--{o.replace('_', '-')}" for o in known if o not in ("seed", "progress"))
         raise UserError(f"{name} has no option --{unknown[0].replace('_', '-')}; it has {has}")
+    recipe = RECIPES[name]
+    if query_share is not None and (recipe.last_third or relevance != "groups"):
+        raise UserError(f"the queries of {name} by {relevance} are no free share; leave out --query-share")
     given = dict(options)
     given |= {"seed": seed} if "seed" in known else {}
     given |= {"progress": progress} if "progress" in known else {}
     sequences = module(name).read(Path(raw), **given)
-    recipe = RECIPES[name]
     paragraphs = (inspect.getdoc(module(name)) or "").split("\n\n")
     meta = {
         "name": name,
@@ -126,6 +128,12 @@ def prepare_sequences(
     (of `window_events` events, by default so many that half of the sequences give five); or `overlapping`, the
     paper's heuristic, whose queries share events with their answers.
     """
+    source = sequences.column("source")
+    if source is not None and pa.types.is_nested(source.type):
+        raise DataError(
+            "column 'source' has a value an event, and it is to say where a sequence came from",
+            remedy="rename it, or give all events of a sequence the same one",
+        )
     about = {"name": Path(out).name, **(meta or {}), "relevance": relevance, "seed": seed}
     if relevance == "groups":
         if sequences.groups is None:
@@ -143,7 +151,7 @@ def prepare_sequences(
     else:
         raise UserError(f"relevance comes from {', '.join(RELEVANCE)}, not from {relevance!r}")
     corpus, queries = _anonymous(corpus, queries, str(about["name"]), seed)
-    about["counts"] = counts(corpus, queries)
+    about["counts"] = describe_retrieval(corpus, queries).counts()
     return write_folder(out, corpus, queries, meta=about)
 
 
@@ -159,7 +167,9 @@ def divide(
         is_corpus = ~is_query
     group = _codes(sequences, "group")
     enough = np.bincount(group[is_corpus], minlength=group.max() + 1 if len(group) else 0) >= MIN_CORPUS
-    is_query, is_corpus = is_query & enough[group], is_corpus & enough[group]
+    # What has no group answers no query, and stays as a distractor however little there is of it.
+    unlabelled = sequences.table.column("group").is_null().to_numpy()
+    is_query, is_corpus = is_query & enough[group], is_corpus & (enough[group] | unlabelled)
     if not is_query.any():
         raise DataError(
             f"no group has two sources and {MIN_CORPUS} sequences left beside its queries",
@@ -190,24 +200,6 @@ def tail_of_groups(sequences: EventSequences) -> tuple[npt.NDArray[np.bool_], np
         if not len(others):
             is_corpus[last] = position[last] < windows - windows // 3 - 1
     return is_query, is_corpus
-
-
-def counts(corpus: EventSequences, queries: EventSequences) -> dict[str, Any]:
-    """The numbers that `meta.json` reports."""
-    lengths = np.concatenate([corpus.lengths, queries.lengths])
-    split = queries.column("split")
-    groups = corpus.groups
-    return {
-        "corpus": len(corpus),
-        "queries": len(queries),
-        "queries_by_split": dict(sorted(Counter(split.to_pylist() if split is not None else []).items())),
-        "events": int(lengths.sum()),
-        "marks": corpus.num_marks,
-        "groups": len(groups.unique()) if groups is not None else None,
-        "length_min": int(lengths.min()),
-        "length_median": float(np.median(lengths)),
-        "length_max": int(lengths.max()),
-    }
 
 
 def _first_of_equals(sequences: EventSequences) -> IntArray:
