@@ -69,6 +69,7 @@ def test_cut_queries_are_runs_of_the_asked_length_and_short_ones_stay_whole():
     for row, (_, marks) in enumerate(lists):
         mine = cut[row].marks.tolist()
         assert any(marks[i : i + len(mine)].tolist() == mine for i in range(len(marks)))
+    assert cut.ids.to_pylist() == queries.ids.to_pylist()
     assert cut_queries(queries, "10-50").lengths.tolist() == cut.lengths.tolist()
     assert cut_queries(queries, "whole") is queries
 

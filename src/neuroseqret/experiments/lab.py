@@ -280,14 +280,17 @@ def variant_fit(data: str, name: str, seed: int = 0) -> Fit:
 
 
 def cut_queries(queries: EventSequences, cut: Cut) -> EventSequences:
-    """A run of Unif(low, high) events of every query at a uniform place; a query that is shorter stays whole."""
+    """A run of Unif(low, high) events of every query at a uniform place; a query that is shorter stays whole.
+
+    Each keeps its id, by which queries are drawn: the same ones are asked whole and cut.
+    """
     bounds = CUTS[cut]
     if bounds is None:
         return queries
     rng = np.random.default_rng(TASK_SEED)
     lengths = np.minimum(rng.integers(bounds[0], bounds[1] + 1, len(queries)), queries.lengths)
     begin = np.floor(rng.random(len(queries)) * (queries.lengths - lengths + 1)).astype(np.int64)
-    return take_runs(queries, np.arange(len(queries)), begin, begin + lengths)
+    return take_runs(queries, np.arange(len(queries)), begin, begin + lengths).with_column("id", queries.ids)
 
 
 def find_data(given: Sequence[str | PathLike[str]]) -> dict[str, Path]:

@@ -28,8 +28,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         "MAP in points, the whole corpus ranked, corpus seen. A run of Unif(10, 50) or Unif(50, 100) events is cut out "
         "of every test query at a random place, the same for all methods; a query that is shorter stays whole, so a "
         "set of short sequences changes little. Models and baselines are those of the accuracy tables, trained with "
-        "whole queries. Where a set has more test queries than are asked, those that are cut are another draw than "
-        "those that are whole. (The paper's caption says Unif(10, 50), its table's head 10 to 20.)",
+        "whole queries. (The paper's caption says Unif(10, 50), its table's head 10 to 20.)",
     ]
     for cut, title in TITLES.items():
         columns = []
