@@ -101,6 +101,7 @@ def test_variants_are_those_of_the_loop(rows):
         ("a.csv", "B1,A1,5.0\n", "3 columns without known names"),
         ("a.csv", "B1,A1,five,12\n", "not a ratings csv"),
         ("a.csv", "user_id,parent_asin,rating,timestamp\n", "holds no reviews"),
+        ("a.csv", "user_id,item_id,class,reviewTime,overall\nu,i,-1,2014-01-01,1\n", "a class is -1"),
     ],
 )
 def test_broken_files(tmp_path, name, content, problem):
@@ -118,6 +119,11 @@ def test_nothing_to_read(tmp_path):
         amazon.read(tmp_path, variant="x")
     (tmp_path / "x.csv").write_text("B000000001,A1,5.0,86400\n")
     with pytest.raises(DataError, match="no product has 20 reviews"):
+        amazon.read(tmp_path)
+    damaged = bytearray(gzip.compress(b"".join(b'{"asin": "%d"}\n' % i for i in range(3000))))
+    damaged[300:340] = b"\xff" * 40
+    (tmp_path / "y.json.gz").write_bytes(damaged)
+    with pytest.raises(DataError, match=r"y\.json\.gz: not JSON lines .*decompress"):
         amazon.read(tmp_path)
     (tmp_path / "y.json.gz").write_bytes(b"not gzip")
     with pytest.raises(DataError, match=r"y\.json\.gz: not JSON lines"):

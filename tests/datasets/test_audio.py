@@ -76,6 +76,11 @@ def test_speaker_maps(tmp_path):
     (tmp_path / "metadata.json").write_text(json.dumps({"7": {"text": "on", "worker": {"id": "bob", "age": 30}}}))
     made = audio.read(tmp_path)
     assert sorted(made.groups.to_pylist()) == ["anna", "bob"]
+    (tmp_path / "more.csv").write_text("speaker,path\ncarl\n,wavs/a.wav\n")  # lines that tell nothing
+    assert audio.read(tmp_path) == made
+    (tmp_path / "metadata.json").write_text("[]")
+    with pytest.raises(DataError, match=r"metadata\.json: not a JSON object"):
+        audio.read(tmp_path)
 
 
 def test_broken_files(tmp_path, shared_raw):
@@ -89,6 +94,9 @@ def test_broken_files(tmp_path, shared_raw):
     with pytest.raises(DataError, match=r"0_01_0\.wav: not a readable wav file") as caught:
         audio.read(tmp_path)
     assert "\n" not in str(caught.value)
+    wavfile.write(broken, 700, np.ones(700, np.int16))
+    with pytest.raises(DataError, match="700 samples a second are too few"):
+        audio.read(tmp_path)
     wavfile.write(broken, 16_000, np.zeros(100, np.int16))
     with pytest.raises(DataError, match="holds no sound"):
         audio.read(tmp_path)

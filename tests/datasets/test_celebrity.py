@@ -72,6 +72,15 @@ def test_broken_files(tmp_path):
     table.write_text(HEAD + "v,1,2,1-2-3,25,10,10,train,id1\n")
     with pytest.raises(DataError, match="line 2: bbox is '1-2-3'"):
         celebrity.read(tmp_path)
+    for row, problem in (
+        ("", "no face track is listed"),
+        ("v,one,2,1-2-3-4,25,10,10,train,id1\n", "column 'start' holds text"),
+        ("v,1,2,1-2-3-4,25,10,10,train,id1\nv,,2,1-2-3-4,25,10,10,train,id1\n", "'start' has 1 empty cells"),
+        ("v,1,2,1-2-3-4,0,10,10,train,id1\n", "line 2: fps is not above 0"),
+    ):
+        table.write_text(HEAD + row)
+        with pytest.raises(DataError, match=problem):
+            celebrity.read(tmp_path)
     table.write_text("video_id,start\nv,1\n")
     with pytest.raises(DataError, match="no column 'end'"):
         celebrity.read(tmp_path)

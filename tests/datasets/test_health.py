@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,6 +34,16 @@ def test_signal_variants(shared_raw):
     assert set(changes.lengths.tolist()) == {300}
     assert np.bincount(changes.marks).min() > 0.2 * len(changes.marks)
     assert np.diff(changes[0].times).std() > 0
+
+
+def test_the_clock_runs_on_where_the_signal_is_missing(monkeypatch, tmp_path):
+    signal = np.array([[0.0], [1.0], [np.nan], [np.nan], [0.0], [1.0]])
+    record = SimpleNamespace(p_signal=signal, fs=10)
+    monkeypatch.setattr(health, "_wfdb", lambda: SimpleNamespace(rdrecord=lambda *_, **__: record))
+    for every_sample in (True, False):
+        times, change, _ = health._signal(tmp_path / "100", every_sample)
+        assert times.tolist() == [0.1, 0.4, 0.5]
+        assert np.sign(change).tolist() == [1, -1, 1]
 
 
 def test_broken_files(shared_raw, tmp_path):

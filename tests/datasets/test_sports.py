@@ -91,6 +91,8 @@ def test_numbered_json_and_texts_say_the_same_as_named(tmp_path):
     [
         ("a.json", '{"v": ', "not JSON"),
         ("a.json", '{"v": {"subset": 1}}', "not MultiTHUMOS"),
+        ("a.json", '{"database": {}}', "no action is annotated"),
+        ("Walk.txt", "", "no action is annotated"),
         ("a.json", '{"v": {"actions": [[66, 0, 1]]}}', "unknown action 66"),
         ("Walk.txt", "v 1.0\n", "line 1: 2 columns"),
         ("Walk.txt", "v 1.0 2.0\nv x 2.0\n", "line 2: the start is 'x'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
+from neuroseqret.datasets.files import number_column
 from neuroseqret.errors import DataError
+from neuroseqret.readers.damage import first_line
 from neuroseqret.sequences import IntArray
 
 #: What a column is called in the editions of 2014 and 2018, of 2023, and in the files with classes.
@@ -43,9 +46,9 @@ def read_reviews(path: Path) -> Reviews:
     is_json = ".json" in path.name
     try:
         table = _json(path) if is_json else _csv(path)
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
+    except (pa.ArrowInvalid, OSError, EOFError, zlib.error) as error:
         form = "JSON lines" if is_json else "a ratings csv"
-        raise DataError(f"not {form} ({str(error).splitlines()[0]})", file=path, remedy="download it again") from error
+        raise DataError(f"not {form} ({first_line(error)})", file=path, remedy="download it again") from error
     if not table.num_rows:
         raise DataError("holds no reviews", file=path)
     ratings = _numbers(table, RATING, path)
@@ -55,6 +58,8 @@ def read_reviews(path: Path) -> Reviews:
         row = int(np.flatnonzero(ratings < 1)[0])
         raise DataError(f"line {row + 1}: rating is {ratings[row]:g}, not 1 to 5", file=path)
     classes = _numbers(table, ("class",), path).astype(np.int64) if "class" in table.column_names else None
+    if classes is not None and classes.min() < 0:
+        raise DataError(f"a class is {classes.min()}", file=path, remedy="number them from 0")
     return Reviews(
         _column(table, PRODUCT, path).cast(pa.string()),
         _column(table, USER, path).cast(pa.string()),
@@ -77,7 +82,7 @@ def _json(path: Path) -> pa.Table:
 
 
 def _csv(path: Path) -> pa.Table:
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as stream:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as stream:
         try:
             first = stream.readline().strip().split(",")
         except UnicodeDecodeError as error:
@@ -112,11 +117,7 @@ def _column(table: pa.Table, names: tuple[str, ...], path: Path) -> Any:
 
 
 def _numbers(table: pa.Table, names: tuple[str, ...], path: Path) -> npt.NDArray[np.float64]:
-    column = _column(table, names, path)
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        raise DataError(f"column {names[0]} holds text, not numbers", file=path)
-    made: npt.NDArray[np.float64] = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    return made
+    return number_column(pa.table({names[0]: _column(table, names, path)}), names[0], path)
 
 
 def _days(table: pa.Table, path: Path) -> IntArray:

@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neuroseqret.datasets.files import Progress, find, json_file, nothing_found, text, track
+from neuroseqret.datasets.files import Progress, find, json_object, nothing_found, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
 from neuroseqret.errors import DataError, MissingExtraError, UserError
+from neuroseqret.readers.damage import first_line
 from neuroseqret.sequences import EventSequences, FloatArray
 
 BAND, ORDER, LEVEL_SECONDS, LOUDNESS = (70.0, 350.0), 3, 0.020, 0.1
@@ -109,10 +110,11 @@ def _wave(path: Path) -> tuple[int, npt.NDArray[np.float64]]:
     try:
         rate, samples = wavfile.read(path)
     except Exception as error:  # whatever scipy meets in a damaged file
-        raise DataError(f"not a readable wav file ({error or type(error).__name__})", file=path,
-                        remedy="download it again") from error  # fmt: skip
+        raise DataError(
+            f"not a readable wav file ({first_line(error)})", file=path, remedy="download it again"
+        ) from error
     wave = (samples if samples.ndim == 1 else samples[:, 0]).astype(np.float64)
-    if rate < 2 * BAND[1]:
+    if rate <= 2 * BAND[1]:
         raise DataError(f"{rate} samples a second are too few for voices", file=path)
     if not len(wave) or not np.abs(wave).max() > 0:
         raise DataError("holds no sound", file=path, remedy="remove it or download it again")
@@ -126,7 +128,7 @@ def _listed(raw: Path) -> list[tuple[Path, dict[str, Any]]]:
         raise nothing_found(raw, "wav files, such as AudioMNIST's <speaker>/<digit>_<speaker>_<repetition>.wav")
     named = [(path, re.fullmatch(r"(\d)_(\w+)_(\d+)", path.stem)) for path in paths]
     if all(match and path.parent.name == match[2] for path, match in named):
-        facts = {k: v for f in find(raw, "audioMNIST_meta.txt") for k, v in json_file(f).items()}
+        facts = {k: v for f in find(raw, "audioMNIST_meta.txt") for k, v in json_object(f).items()}
         return [
             (path, _digit(int(match[1]), match[2], int(match[3]), facts)) for path, match in named if match is not None
         ]
@@ -146,11 +148,12 @@ def _listed(raw: Path) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def _digit(digit: int, speaker: str, repetition: int, facts: dict[str, Any]) -> dict[str, Any]:
+    fact = facts.get(speaker)
     return {
         "group": f"speaker_{speaker}",
         "source": f"repetition_{repetition:02d}",
         "digit": digit,
-        "gender": facts.get(speaker, {}).get("gender"),
+        "gender": fact.get("gender") if isinstance(fact, dict) else None,
     }
 
 
@@ -158,9 +161,9 @@ def _speaker_map(raw: Path) -> dict[str, str]:
     """File name (or its stem) -> speaker, from a csv or from Snips' metadata.json."""
     speakers: dict[str, str] = {}
     for path in find(raw, "metadata.json"):
-        for key, entry in json_file(path).items():
-            worker = entry.get("worker", {}) if isinstance(entry, dict) else {}
-            if "id" in worker:
+        for key, entry in json_object(path).items():
+            worker = entry.get("worker") if isinstance(entry, dict) else None
+            if isinstance(worker, dict) and "id" in worker:
                 speakers[str(key)] = str(worker["id"])
     for path in find(raw, "*.csv"):
         rows = csv.DictReader(text(path).splitlines())
@@ -168,5 +171,5 @@ def _speaker_map(raw: Path) -> dict[str, str]:
         file = columns.get("path") or columns.get("file") or columns.get("filename")
         speaker = columns.get("speaker") or columns.get("speakerid") or columns.get("speaker_id")
         if file and speaker:
-            speakers.update({Path(row[file]).name: row[speaker] for row in rows})
+            speakers.update({Path(row[file]).name: row[speaker] for row in rows if row[file] and row[speaker]})
     return speakers

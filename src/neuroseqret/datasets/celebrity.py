@@ -23,12 +23,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from neuroseqret.datasets.files import Progress, find, nothing_found, text, track
+from neuroseqret.datasets.files import Progress, find, nothing_found, number_column, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, quantile_edges
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 
 COLUMNS = ("video_id", "start", "end", "bbox", "fps", "width", "height", "person_id")
+POSITIVE = ("fps", "width", "height")
 FRAMES_PER_SECOND = 25.0
 START_NAMES = [f"track starts, x quarter {x}, size quarter {h}" for x in range(1, 5) for h in range(1, 5)]
 CELL_NAMES = [f"x quarter {x}, y quarter {y}" for x in range(1, 5) for y in range(1, 5)]
@@ -61,17 +62,24 @@ def _from_tracks(path: Path, tracks: int) -> EventSequences:
     if missing := [c for c in COLUMNS if c not in table.column_names]:
         raise DataError(f"no column {missing[0]!r}", file=path, remedy=f"expected {', '.join(COLUMNS)}")
     box = _boxes(table.column("bbox").to_pylist(), path)
-    column = {c: table.column(c).to_numpy() for c in COLUMNS if c != "bbox"}
+    if not table.num_rows:
+        raise DataError("no face track is listed", file=path, remedy="download it again")
+    column = {c: number_column(table, c, path) for c in ("start", "end", *POSITIVE)}
+    for name in POSITIVE:
+        if not column[name].min() > 0:
+            line = 2 + int(column[name].argmin())
+            raise DataError(f"line {line}: {name} is not above 0", file=path, remedy="download it again")
     across = (box[:, 0] + box[:, 2]) / 2 / column["width"]
     size = (box[:, 3] - box[:, 1]) / column["height"]
     cell = _cells(across, size)
     start, end = column["start"] / column["fps"], column["end"] / column["fps"]
-    videos, video = np.unique(column["video_id"].astype(str), return_inverse=True)
+    videos, video = np.unique(table.column("video_id").to_numpy().astype(str), return_inverse=True)
+    person = table.column("person_id").to_numpy()
     # Some tracks are listed twice, with boxes that hardly differ.
     _, once = np.unique(np.column_stack([video, column["start"], column["end"]]), axis=0, return_index=True)
     once.sort()
     whole = Recordings.from_events(
-        video[once], start[once], once, {"group": column["person_id"][once], "source": videos[video[once]]}
+        video[once], start[once], once, {"group": person[once], "source": videos[video[once]]}
     )
     windows = whole.cut(Windows(tracks, "spread"))
     # Two events a track: its start with the cell, its end with mark 16; in time within the window, starts before ends.

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from neuroseqret.datasets import refit
@@ -30,6 +29,7 @@ from neuroseqret.datasets.files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges, thin
 from neuroseqret.datasets.steps import relative_change, steps
 from neuroseqret.errors import DataError, UserError
+from neuroseqret.readers.damage import first_line
 from neuroseqret.sequences import EventSequences, FloatArray
 
 ABSOLUTE, RELATIVE = 2.0, 0.05
@@ -126,10 +126,11 @@ def _trace(path: Path) -> tuple[FloatArray, FloatArray, dict[str, str]]:
             ),
         )
     except pa.ArrowInvalid as error:
-        raise DataError(f"not a tracebase file ({str(error).splitlines()[0]})", file=path,
-                        remedy="lines are dd/mm/yyyy hh:mm:ss;watts;watts") from error  # fmt: skip
-    if not table.num_rows or pc.any(pc.is_null(table.column("watts"))).as_py():
-        raise DataError("empty or without power readings", file=path, remedy="download it again")
+        raise DataError(
+            f"not a tracebase file ({first_line(error)})", file=path, remedy="lines are dd/mm/yyyy hh:mm:ss;watts;watts"
+        ) from error
+    if not table.num_rows or table.column("time").null_count or table.column("watts").null_count:
+        raise DataError("empty, or a line without time or power", file=path, remedy="download it again")
     times = table.column("time").cast(pa.int64()).to_numpy().astype(np.float64)
     watts = table.column("watts").to_numpy()
     order = np.argsort(times, kind="stable")  # clocks that were set back

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from neuroseqret.errors import DataError
 from neuroseqret.sequences import FloatArray
@@ -58,6 +59,24 @@ def json_file(path: Path) -> Any:
         raise DataError(
             f"not JSON ({error.msg} at line {error.lineno})", file=path, remedy="download it again"
         ) from error
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """The content of a JSON file that must be an object."""
+    content = json_file(path)
+    if not isinstance(content, dict):
+        raise DataError("not a JSON object", file=path, remedy="download it again")
+    return content
+
+
+def number_column(table: pa.Table, name: str, path: Path) -> FloatArray:
+    """A column of numbers as float64; text and empty cells are errors."""
+    column = table.column(name)
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise DataError(f"column {name!r} holds text, not numbers", file=path, remedy="download it again")
+    if column.null_count:
+        raise DataError(f"column {name!r} has {column.null_count} empty cells", file=path, remedy="download it again")
+    return column.to_numpy().astype(np.float64)
 
 
 def numbers(values: list[str], path: Path, line: int, what: str) -> FloatArray:

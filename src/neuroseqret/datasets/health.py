@@ -25,6 +25,7 @@ from neuroseqret.datasets.files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
 from neuroseqret.datasets.steps import steps
 from neuroseqret.errors import DataError, MissingExtraError, UserError
+from neuroseqret.readers.damage import first_line
 from neuroseqret.sequences import EventSequences
 
 #: AAMI EC57 classes and the beat codes of PhysioNet that belong to each; all other codes are no beats.
@@ -111,7 +112,8 @@ def _signal(record: Path, every_sample: bool) -> tuple[Any, Any, dict[str, str]]
     except Exception as error:
         raise _damaged(record.with_suffix(".dat"), error) from error
     level = loaded.p_signal[:, 0]
-    level = level[np.isfinite(level)]
+    measured = np.flatnonzero(np.isfinite(level))  # gaps of the recording are left out, the clock runs on
+    level = level[measured]
     deviation = level.std() if len(level) else 0.0
     if not deviation > 0:
         raise DataError("the first lead is constant", file=record.with_suffix(".dat"))
@@ -121,9 +123,8 @@ def _signal(record: Path, every_sample: bool) -> tuple[Any, Any, dict[str, str]]
     else:
         rows, before = steps(level, CHANGE)
         change = level[rows] - before
-    return rows / loaded.fs, change, _columns(record)
+    return measured[rows] / loaded.fs, change, _columns(record)
 
 
 def _damaged(path: Path, error: Exception) -> DataError:
-    return DataError(f"cannot be read as a PhysioNet file ({error or type(error).__name__})", file=path,
-                     remedy="download it again")  # fmt: skip
+    return DataError(f"cannot be read as a PhysioNet file ({first_line(error)})", file=path, remedy="download it again")

@@ -8,7 +8,6 @@ decorations, chord names, lyrics, and the instruction to repeat.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -37,12 +36,10 @@ MODES = {"maj": 0, "ion": 0, "mix": -1, "dor": -2, "m": -3, "min": -3, "aeo": -3
 SHARPS = "FCGDAEB"
 
 
-def read_abc(path: Path) -> Iterator[Melody]:
-    """The tunes of a file, one melody a voice."""
+def tunes(path: Path) -> list[str]:
+    """The text of each tune of a file, from its X field on."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    for block in re.split(r"(?m)^(?=X:)", text):
-        if block.startswith("X:"):
-            yield from parse_tune(block)
+    return [block for block in re.split(r"(?m)^(?=X:)", text) if block.startswith("X:")]
 
 
 def parse_tune(block: str) -> list[Melody]:

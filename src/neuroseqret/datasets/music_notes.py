@@ -8,7 +8,6 @@ from fractions import Fraction
 
 #: Semitones above C of the seven letters.
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
-QUARTER = Fraction(1)
 
 
 @dataclass

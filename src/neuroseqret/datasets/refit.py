@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from neuroseqret.datasets.files import Progress, find, text, track
+from neuroseqret.datasets.files import Progress, find, number_column, text, track
 from neuroseqret.errors import DataError
+from neuroseqret.readers.damage import first_line
 from neuroseqret.sequences import FloatArray
 
 NO_APPLIANCE = {"time", "unix", "aggregate", "issues"}
@@ -29,16 +30,16 @@ def devices(
     names = _appliances(raw)
     for path in track(houses, progress):
         table = _table(path)
-        times = table.column("Unix").to_numpy().astype(np.float64)
+        times = number_column(table, "Unix", path)
         order = np.argsort(times, kind="stable")
         house = _house(path)
         for column in table.column_names:
             if column.lower() in NO_APPLIANCE:
                 continue
+            watts = number_column(table, column, path)
             kind = _kind(_name(column, house, names, path))
             if kind.lower() in UNUSED:
                 continue
-            watts = table.column(column).to_numpy().astype(np.float64)
             columns = {"group": kind, "device": f"House{house}:{column}", "house": str(house)}
             yield times[order], watts[order], columns
 
@@ -47,19 +48,13 @@ def _table(path: Path) -> pa.Table:
     try:
         table = pacsv.read_csv(path)
     except pa.ArrowInvalid as error:
-        raise DataError(f"not a comma-separated table ({str(error).splitlines()[0]})", file=path) from error
+        raise DataError(f"not a comma-separated table ({first_line(error)})", file=path) from error
     if "Unix" not in table.column_names:
         found = ", ".join(table.column_names[:5])
         raise DataError(f"no column 'Unix' (found {found}, ...)", file=path, remedy="take REFIT's cleaned files")
-    for name in table.column_names:
-        column = table.column(name)
-        if name != "Time" and not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            raise DataError(f"column {name!r} holds text, not numbers", file=path, remedy="download it again")
-        if name != "Time" and column.null_count:
-            raise DataError(f"column {name!r} has {column.null_count} empty cells", file=path)
     if "Issues" in table.column_names:
         # The owners advise to discard the rows whose appliances add up to more than the household.
-        table = table.filter(pa.array(table.column("Issues").to_numpy() == 0))
+        table = table.filter(pa.array(number_column(table, "Issues", path) == 0))
     return table
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from neuroseqret.datasets.files import Progress, track
-from neuroseqret.datasets.music_abc import parse_tune
+from neuroseqret.datasets.music_abc import parse_tune, tunes
 from neuroseqret.datasets.music_kern import read_kern
 from neuroseqret.datasets.music_notes import Melody
 from neuroseqret.datasets.music_xml import read_musicxml
@@ -106,7 +106,6 @@ def build(
 ) -> DataFolder:
     """Read the scores and write the data folder."""
     melodies = read(most, min_notes=min_notes, seed=seed, progress=progress)
-    out.parent.mkdir(parents=True, exist_ok=True)
     meta = {
         "name": "repertoires",
         "title": "Melodies of fifteen kinds of music, retrieval of the same kind",
@@ -155,18 +154,13 @@ def _pieces(corpus: Path, group: Group, rng: np.random.Generator) -> Iterator[tu
             mass = melodies[0].fields.get("OPR") if melodies else None
             yield mass or f"{path.parent.name}/{path.stem}", melodies
         return
-    tunes = [(path, block) for path in paths for block in _blocks(path) if _is_rhythm(block, group.rhythm)]
-    for row in rng.permutation(len(tunes)):
-        path, block = tunes[row]
+    chosen = [(path, block) for path in paths for block in tunes(path) if _is_rhythm(block, group.rhythm)]
+    for row in rng.permutation(len(chosen)):
+        path, block = chosen[row]
         melodies = parse_tune(block)
         # Two settings of one tune in two collections have one title: they must not be query and corpus.
         title = melodies[0].fields.get("T", "") if melodies else ""
         yield _plain(title) or f"{path.name}:{row}", melodies
-
-
-def _blocks(path: Path) -> list[str]:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return [block for block in re.split(r"(?m)^(?=X:)", text) if block.startswith("X:")]
 
 
 def _is_rhythm(block: str, rhythm: str | None) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from neuroseqret.datasets.files import find, json_file, nothing_found, numbers, text
 from neuroseqret.datasets.recordings import Recordings, Windows
-from neuroseqret.errors import DataError
+from neuroseqret.errors import DataError, UserError
 from neuroseqret.sequences import EventSequences
 
 #: The classes of THUMOS'14 in their published order; class n of MultiTHUMOS is the n-th of both lists.
@@ -106,13 +106,15 @@ Segments = tuple[list[str], list[str], list[float]]
 def read(raw: Path, *, variant: str = "generic", events: int = 20) -> EventSequences:
     """Sequences of `events` to `2 events - 1` actions; `variant` `generic` drops the sport-naming marks, `all` not."""
     if variant not in ("generic", "all"):
-        raise DataError(f"sports has no variant {variant!r}", remedy="choose generic or all")
+        raise UserError(f"sports has no variant {variant!r}; choose generic or all")
     videos, labels, starts = _segments(raw)
+    if not videos:
+        raise DataError("no action is annotated", file=raw, remedy="download it again")
     code = {name: number for number, name in enumerate(CLASSES)}
     video_names, video = np.unique(np.array(videos), return_inverse=True)
     action = np.array([code[label] for label in labels])
     sport = _sports(video, action, len(video_names))
-    names = MARKS if variant == "generic" else [*SPORTS, *ACTIONS]
+    names = MARKS if variant == "generic" else CLASSES
     new_mark = np.full(len(CLASSES), -1, np.int32)
     new_mark[[code[name] for name in names]] = np.arange(len(names))
     kept = (new_mark[action] >= 0) & (sport[video] >= 0)
