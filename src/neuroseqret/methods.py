@@ -51,4 +51,7 @@ def make(name: str, preset: str = "default", **options: Any) -> RelevanceModel:
 
 def load(folder: str | PathLike[str]) -> RelevanceModel:
     """The trained method in a model folder, whichever it is."""
-    return method_class(str(read_config(folder).get("model"))).load(folder)
+    name = str(read_config(folder).get("model"))
+    if name not in MODELS and name not in BASELINES:
+        raise UserError(f"{folder}: holds a {name!r} model, which this version does not know; fit the model again")
+    return method_class(name).load(folder)

@@ -31,6 +31,7 @@ def test_version_and_help() -> None:
         (["fit"], "Missing argument"),
         (["fit", "--model"], "requires an argument"),
         (["fit", "no-such-folder", "--out", "model"], "no-such-folder"),
+        (["fit", ".", "--model", "histogram", "--preset", "paper", "--out", "model"], "has no preset 'paper'"),
         (["data", "info", "no-such-file"], "no-such-file"),
         (["embed", "no-such-model", "x.parquet", "--out", "e.parquet"], "no-such-model"),
         (["evaluate", "no-such-folder", "--method", "random"], "no-such-folder"),

@@ -34,6 +34,8 @@ def fit(
 
     if not out.parent.is_dir():
         raise UserError(f"{out.parent}: no such folder; make it or choose another --out")
+    if preset != "default" and model in methods.BASELINES:
+        raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
     folder = _read(data)
     method = methods.make(model, preset)
     begun = time.monotonic()
