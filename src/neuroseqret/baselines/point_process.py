@@ -60,11 +60,9 @@ class PointProcessBaseline(Embedder):
 
     name: ClassVar[str]
     network_type: ClassVar[type[PointProcess]]
-    best_rate: ClassVar[float] = 1e-3  # of three, by validation MAP (docs/baselines.md)
 
-    def __init__(self, steps: int = 1500, learning_rate: float | None = None) -> None:
-        rate = self.best_rate if learning_rate is None else learning_rate
-        self.loop = LoopSettings(steps=steps, learning_rate=rate, evaluations=30, patience=6)
+    def __init__(self, steps: int = 1500, learning_rate: float = 3e-3) -> None:
+        self.loop = LoopSettings(steps=steps, learning_rate=learning_rate, evaluations=30, patience=6)
         self.network: PointProcess | None = None
         self.log = TrainingLog()
         self.info: dict[str, Any] = {}

@@ -83,4 +83,3 @@ class RankTHP(Ranked, THP):
     """THP with the ranking loss."""
 
     name = "rank-thp"
-    best_rate = 3e-3

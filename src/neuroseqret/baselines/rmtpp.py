@@ -71,4 +71,3 @@ class RMTPP(PointProcessBaseline):
 
     name = "rmtpp"
     network_type = RMTPPNetwork
-    best_rate = 3e-3
