@@ -36,7 +36,8 @@ constraints:
 	@echo "constraints: resolving every version anew"
 	@echo "torch==2.13.0" > .torch-pin.txt
 	@{ head -n 1 constraints.txt; uv pip compile --quiet --universal --python-version 3.10 pyproject.toml --extra dev \
-	   -c .torch-pin.txt --no-header --no-annotate; } > .constraints.new && mv .constraints.new constraints.txt; rm -f .torch-pin.txt
+	   -c .torch-pin.txt --no-header --no-annotate; } > .constraints.new && mv .constraints.new constraints.txt; \
+	   failed=$$?; rm -f .torch-pin.txt .constraints.new; exit $$failed
 
 clean:
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -158,7 +158,7 @@ def format_for_writing(path: Path) -> Format:
         if each.suffixes and name.endswith(each.suffixes):
             return each
     known = ", ".join(suffix for each in _ALL for suffix in each.suffixes)
-    raise UserError(f"{path}: the name does not tell a format; say format=... or end it in {known}")
+    raise UserError(f"{path}: the name does not tell a format; say format=... (--to) or end it in {known}")
 
 
 def lost_by(sequences: EventSequences, name: str) -> list[str]:
