@@ -75,12 +75,12 @@ def unwarp(net_rate, t, horizon, points=4000):
     """U(t) by the midpoint rule from 0 to t."""
     width = t / horizon / points
     middles = (torch.arange(points, dtype=torch.float32) + 0.5) * width
-    return float(net_rate(middles[:, None]).double().sum()) * width * horizon
+    return net_rate(middles[:, None]).double().sum().item() * width * horizon
 
 
 def unwarp_penalty(net_rate, sigma, points=4000):
     middles = (torch.arange(points, dtype=torch.float32) + 0.5) / points
-    return float(((net_rate(middles[:, None]).double() - 1) ** 2).mean()) / sigma**2
+    return ((net_rate(middles[:, None]).double() - 1) ** 2).mean().item() / sigma**2
 
 
 # ------------------------------------------------------------------ similarity

@@ -18,16 +18,15 @@ from torch import Tensor
 from neuroseqret.batching import Batch, join, pad, rows_by_length
 from neuroseqret.models.augment import crop, forget_marks
 from neuroseqret.models.features import Inputs, TimeScale
+from neuroseqret.models.metric import Metric, affordable_steps, ranking_loss
 from neuroseqret.models.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
 from neuroseqret.models.presets import Settings
-from neuroseqret.models.projection import Projection
 from neuroseqret.models.similarity import difference
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
-from neuroseqret.training.losses import in_batch_softmax, pairwise_hinge
 from neuroseqret.training.ranking import mean_average_precision
 from neuroseqret.training.sampling import PairBatch, PairSampler
 
@@ -161,17 +160,10 @@ class Fitting:
             moved = self._shifted(batch, len(pairs.queries))
             distance = difference(_rows(moved, slice(0, anchors)), _rows(moved, slice(anchors, None)), s.form, s.terms)
             scores = s.kernel * scores - s.gamma * distance.to(scores.dtype)
-        loss = self._ranking(scores, pairs)
+        loss = ranking_loss(scores, pairs.positive, pairs.ignore, self.settings.loss)
         if self.network.unwarp is not None:
             loss = loss + self.network.unwarp.penalty()
         return loss + self.settings.loss.likelihood * likelihood_per_event(raw, inputs)
-
-    def _ranking(self, scores: Tensor, pairs: PairBatch) -> Tensor:
-        loss = self.settings.loss
-        positive, ignore = torch.from_numpy(pairs.positive), torch.from_numpy(pairs.ignore)
-        if loss.kind == "hinge":
-            return pairwise_hinge(scores, positive, loss.margin, ignore)
-        return in_batch_softmax(scores, positive, loss.temperature, ignore)
 
     # ---------------------------------------------------------------- second phase
 
@@ -209,20 +201,10 @@ class Fitting:
         self, settings: LoopSettings, queries: Tensor, corpus: Tensor, max_seconds: float | None
     ) -> float | None:
         """A fresh projection on cached vectors; returns the validation MAP of the one that is kept."""
-        p = self.settings.projection
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed + 1)
-            head = Projection(self.network.size, p.kind, p.hidden, p.dimension, p.dropout, p.members)
-        sampler = self._sampler(self.settings.head_batch)
+        metric = Metric(self.network.size, self.settings, self._sampler(self.settings.head_batch), self.seed + 1)
+        head = metric.head
         judged = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
-
-        def loss(step: int) -> Tensor:
-            pairs = sampler.batch(step)
-            rows = torch.cat([queries[pairs.queries], corpus[pairs.pseudo], corpus[pairs.corpus]])
-            parts = head.parts(rows)  # (members, anchors + candidates, dimension)
-            anchors = len(pairs.positive)
-            scores = parts[:, :anchors] @ parts[:, anchors:].transpose(1, 2)
-            return torch.stack([self._ranking(s, pairs) for s in scores]).mean()
+        steps = affordable_steps(settings.steps, self.network.size, self.settings, head.members)
 
         def validate() -> float:
             with torch.no_grad():
@@ -230,9 +212,9 @@ class Fitting:
             return mean_average_precision(scores.numpy(), judged)
 
         result = train(
-            head,
-            loss,
-            settings.model_copy(update={"max_seconds": max_seconds, "steps": self._head_steps(settings.steps)}),
+            metric,
+            lambda step: metric.loss(queries, corpus, step),
+            settings.model_copy(update={"max_seconds": max_seconds, "steps": steps}),
             seed=self.seed,
             phase="head",
             validate=validate if len(self.validation_rows) else None,
@@ -248,12 +230,6 @@ class Fitting:
         sequences = len(self.train_rows) + len(self.corpus)
         allowed = round(self.settings.joint_epochs * sequences / (2 * self.settings.batch.size))
         return min(steps, max(100, allowed))
-
-    def _head_steps(self, steps: int) -> int:
-        """As many steps as the work allows, so that the phase costs the same whatever the vectors' length."""
-        p = self.settings.projection
-        of_step = 2 * self.settings.head_batch * self.network.size * p.members * (p.hidden if p.kind == "mlp" else 1)
-        return min(steps, max(300, round(self.settings.head_work / of_step)))
 
     def _validate_network(self) -> float:
         """Validation MAP of the network as it is, with running whitening."""

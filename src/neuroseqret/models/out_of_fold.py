@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from neuroseqret.models.base import Role
+from neuroseqret.models.metric import Metric, affordable_steps
 from neuroseqret.models.projection import Projection
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.relevance import Relevance
@@ -24,7 +25,6 @@ from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
-from neuroseqret.training.losses import in_batch_softmax
 from neuroseqret.training.sampling import PairSampler
 
 Floats = npt.NDArray[np.float32]
@@ -101,45 +101,27 @@ def _metric_without(
     phase: str,
 ) -> Projection:
     """A projection like the model's own, of one member, learned from the given train queries alone."""
-    settings = model.settings
-    p, b = settings.projection, settings.batch
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed + 2)
-        head = Projection(model.network.size, p.kind, p.hidden, p.dimension, p.dropout, members=1)
-    if p.kind == "none":
-        return head.eval()  # nothing is learned on top, so there is nothing to leave out
+    settings, size = model.settings, model.network.size
     sampler = PairSampler(
         relevance,
         train_rows,
         size=settings.head_batch,
-        pseudo_share=b.pseudo_share,
-        pseudo_from=b.pseudo_from,
+        pseudo_share=settings.batch.pseudo_share,
+        pseudo_from=settings.batch.pseudo_from,
         seed=seed + 2,
     )
-
-    def loss(step: int) -> Tensor:
-        pairs = sampler.batch(step)
-        embedded = head(torch.cat([queries[pairs.queries], corpus[pairs.pseudo], corpus[pairs.corpus]]))
-        anchors = len(pairs.positive)
-        return in_batch_softmax(
-            embedded[:anchors] @ embedded[anchors:].T,
-            torch.from_numpy(pairs.positive),
-            settings.loss.temperature,
-            torch.from_numpy(pairs.ignore),
-        )
-
+    metric = Metric(size, settings, sampler, seed + 2, members=1)
+    if settings.projection.kind == "none":
+        return metric.head.eval()  # nothing is learned on top, so there is nothing to leave out
     base = settings.head if settings.head is not None else LoopSettings(learning_rate=2e-3, weight_decay=1e-3)
-    of_step = 2 * settings.head_batch * model.network.size * (p.hidden if p.kind == "mlp" else 1)
-    affordable = min(steps, max(300, round(settings.head_work / of_step)))
-    limited = base.model_copy(update={"steps": affordable, "max_seconds": max_seconds})
     train(
-        head,
-        loss,
-        limited,
+        metric,
+        lambda step: metric.loss(queries, corpus, step),
+        base.model_copy(update={"steps": affordable_steps(steps, size, settings, 1), "max_seconds": max_seconds}),
         seed=seed,
         phase=phase,
         sequences_per_step=2 * settings.head_batch,
         log=log,
         checkpoint=checkpoint,
     )
-    return head.eval()
+    return metric.head.eval()

@@ -72,6 +72,7 @@ class LossSettings(_Settings):
     temperature: float = Field(default=0.1, gt=0)
     margin: float = Field(default=0.5, gt=0)
     likelihood: float = Field(default=0.1, ge=0)  # weight of the mean negative log-likelihood of an event
+    proxies: float = Field(default=0.5, ge=0, le=1)  # of the second phase: share of the loss against groups' proxies
 
 
 class BatchSettings(_Settings):
@@ -101,8 +102,8 @@ class Settings(_Settings):
         default=10.0, gt=0
     )  # few sequences get fewer joint steps: the encoder learns them by heart
     head_batch: int = Field(default=128, ge=2)  # anchors of a step of the second phase
-    head: LoopSettings | None = LoopSettings(steps=2500, learning_rate=2e-3, weight_decay=1e-3)  # None: no second phase
-    head_work: float = Field(default=4e11, gt=0)  # multiply-adds of its forward passes: long vectors get fewer steps
+    head: LoopSettings | None = LoopSettings(steps=4000, learning_rate=2e-3, weight_decay=1e-3)  # None: no second phase
+    head_work: float = Field(default=6e11, gt=0)  # multiply-adds of its forward passes: long vectors get fewer steps
 
 
 DEFAULT = Settings()

@@ -29,6 +29,7 @@ class PairBatch:
     corpus: IntArray  # (C,) rows of the corpus: the candidates
     positive: BoolArray  # (Q + P, C) candidate is relevant to anchor
     ignore: BoolArray  # (Q + P, C) candidate is the anchor itself
+    sets: IntArray  # (Q + P,) relevant set of each anchor, which is also that of the candidate drawn for it
 
 
 class PairSampler:
@@ -75,6 +76,11 @@ class PairSampler:
             self._pseudo_sets = self._labels[(self._labels >= 0) & (sizes[self._labels] > 1)]
         else:
             self._pseudo_sets = self._anchor_sets
+        #: The groups that are ever drawn, sorted; None where relevance has no groups.
+        self.groups: IntArray | None = None
+        if self._labels is not None:
+            drawn = (self._anchor_sets, self._pseudo_sets) if self.pseudo else (self._anchor_sets,)
+            self.groups = np.unique(np.concatenate(drawn))
 
     def batch(self, step: int) -> PairBatch:
         """The batch of a step."""
@@ -87,7 +93,7 @@ class PairSampler:
         positive = self._contains(sets, corpus)
         ignore = np.zeros_like(positive)
         ignore[asked:] = pseudo[:, None] == corpus
-        return PairBatch(queries, pseudo, corpus, positive, ignore)
+        return PairBatch(queries, pseudo, corpus, positive, ignore, sets)
 
     @staticmethod
     def _draw(values: IntArray, number: int, rng: np.random.Generator) -> IntArray:
