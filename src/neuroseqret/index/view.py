@@ -104,16 +104,14 @@ class View:
                 alive=np.concatenate([alive, np.ones(len(serials), bool)]) if len(alive) else alive,
             )
         if self.store.count() != snapshot.count:
-            alive = self._present(snapshot.serials, None)
+            alive = ~_one_of(snapshot.serials, _missing(snapshot.serials, self._found(None)))
             snapshot = replace(snapshot, alive=alive, dead=len(snapshot) - int(alive.sum()))
         return snapshot
 
-    def _present(self, serials: Rows, where: str | None) -> Mask:
-        found = pa.chunked_array([b.column(SERIAL) for b in self.store.scan([SERIAL], where=where)], pa.int64())
-        # Arrow's hash table: a third of the time of `np.isin`.
-        there = pa.compute.is_in(pa.array(serials), value_set=found.combine_chunks())
-        mask: Mask = there.to_numpy(zero_copy_only=False)
-        return mask
+    def _found(self, where: str | None) -> Rows:
+        """Serials of the rows that are there and meet the condition."""
+        batches = [b.column(SERIAL).to_numpy() for b in self.store.scan([SERIAL], where=where)]
+        return np.concatenate(batches) if batches else np.empty(0, np.int64)
 
     def allowed(self, snapshot: Snapshot, where: str | None) -> Mask:
         """The snapshot's rows that are there and meet the condition, as a mask; empty for all rows."""
@@ -121,12 +119,26 @@ class View:
             return snapshot.alive
         with self._lock:
             if where not in self._filters or len(self._filters[where]) != len(snapshot):
-                mask = self._present(snapshot.serials, where)
+                mask = _one_of(snapshot.serials, self._found(where))
                 self._filters[where] = mask & snapshot.alive if len(snapshot.alive) else mask
             self._filters.move_to_end(where)
             while len(self._filters) > _FILTERS_KEPT:
                 self._filters.popitem(last=False)
             return self._filters[where]
+
+
+def _one_of(serials: Rows, values: Rows) -> Mask:
+    """`np.isin`, by Arrow's hash table in a third of the time."""
+    mask: Mask = pa.compute.is_in(pa.array(serials), value_set=pa.array(values)).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _missing(serials: Rows, left: Rows) -> Rows:
+    """The serials that are not left; usually few, which two sorted arrays tell faster than a table of all."""
+    have, left = np.sort(serials), np.sort(left)
+    if not len(left):
+        return have
+    return have[left[np.minimum(np.searchsorted(left, have), len(left) - 1)] != have]
 
 
 def _start(made: hot.Hot) -> Snapshot:
