@@ -146,6 +146,20 @@ def test_other_marks_or_another_time_unit_are_refused(tmp_path):
             ask(naive.some_sequences(2, time_unit="seconds"))
 
 
+def test_a_reranker_of_other_marks_or_another_time_unit_is_refused(tmp_path):
+    index = Index.create(naive.TinyEmbedder(mark_names=("a", "b", "c", "d"), time_unit="days"), tmp_path / "index")
+    index.add(naive.some_sequences(5))
+    query = naive.some_sequences(1)[0]
+    naive.TinyEmbedder().save(tmp_path / "says nothing")
+    assert len(index.search(query, rerank=tmp_path / "says nothing")) == 5
+    naive.TinyEmbedder(mark_names=("a", "b", "d", "c")).save(tmp_path / "marks")
+    with pytest.raises(UserError, match="learned the marks a, b, d, c; the index has a, b, c, d"):
+        index.search(query, rerank=tmp_path / "marks")
+    naive.TinyEmbedder(time_unit="seconds").save(tmp_path / "unit")
+    with pytest.raises(UserError, match="learned times in seconds; the index has days"):
+        index.search(query, rerank=tmp_path / "unit")
+
+
 def test_windows_find_the_part_of_a_long_sequence(tiny, tmp_path):
     corpus = naive.some_sequences(40, shortest=40, longest=60)
     index = Index.create(tiny, tmp_path / "index", corpus, window_events=10, window_step=5)

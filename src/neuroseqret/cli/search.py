@@ -36,7 +36,6 @@ def search(
     ),
 ) -> None:
     """Rank the sequences of an index by their relevance to each query."""
-    from neuroseqret import methods
     from neuroseqret.index import Index
     from neuroseqret.readers import read
 
@@ -44,11 +43,10 @@ def search(
         raise UserError(f"no format is called {form!r}; there are {', '.join(FORMATS)}")
     index = Index.open(folder)
     asked = read(sequences)
-    reranker = None if rerank is None else methods.load(rerank)
     found = index.search(
         asked,
         k,
-        rerank=reranker,
+        rerank=rerank,
         rerank_top=rerank_top,
         where=where,
         exhaustive=exhaustive,

@@ -152,7 +152,7 @@ class Index:
         """
         many = EventSequences.of(queries)
         rows.check_meaning(many, self.config)
-        reranker = methods.load(rerank) if isinstance(rerank, (str, PathLike)) else rerank
+        reranker = self._reranker(rerank) if isinstance(rerank, (str, PathLike)) else rerank
         if reranker is None and not scores_by_embedding(self.model):
             reranker = self.model
         settings = self.config.settings
@@ -172,6 +172,10 @@ class Index:
         vectors = np.ascontiguousarray(self.model.embed(many, "query"), np.float32)
         found = Search(snapshot, allowed, self._store, self.config, options).run(many, vectors)
         return found[0] if isinstance(queries, EventSequence) else found
+
+    def _reranker(self, folder: str | PathLike[str]) -> RelevanceModel:
+        rows.check_reranker(folder, self.config)
+        return methods.load(folder)
 
     def get(self, ids: str | Sequence[str]) -> EventSequences:
         """The sequences with these ids as they are stored, in their order; windows by `Hit.window`."""

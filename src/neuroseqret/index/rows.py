@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from os import PathLike
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.errors import DataError
+from neuroseqret.errors import DataError, UserError
 from neuroseqret.index.folder import IndexConfig
 from neuroseqret.index.keys import hash_events, hash_strings
 from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, SERIAL
+from neuroseqret.models.folder import read_config as read_model_config
 from neuroseqret.sequences import CANONICAL, STRING, EventSequences
 
 EVENTS = ("id", "times", "marks", "start", "end")
@@ -54,6 +57,16 @@ def check_meaning(sequences: EventSequences, config: IndexConfig) -> None:
     for name in INTERNAL:
         if name in sequences.table.column_names:
             raise DataError(f"a metadata column is called {name!r}, which the index uses", remedy="rename it")
+
+
+def check_reranker(folder: str | PathLike[str], config: IndexConfig) -> None:
+    """A model folder that learned the same marks in the same time unit as the index' own, where both are known."""
+    saved = read_model_config(folder)
+    names = None if saved.get("mark_names") is None else tuple(saved["mark_names"])
+    if None not in (names, config.mark_names) and names != config.mark_names:
+        raise UserError(f"{folder}: learned the marks {_few(names)}; the index has {_few(config.mark_names)}")
+    if None not in (saved.get("time_unit"), config.time_unit) and saved["time_unit"] != config.time_unit:
+        raise UserError(f"{folder}: learned times in {saved['time_unit']}; the index has {config.time_unit}")
 
 
 def _few(names: tuple[str, ...] | None) -> str:
