@@ -185,6 +185,20 @@ def test_an_unknown_window_is_no_flaw_and_is_not_invented():
     assert report.changes == {"window starts moved": 1, "window ends moved": 1}
 
 
+def test_values_of_events_go_with_their_events():
+    batch = EventSequences.from_arrays(
+        [3.0, 1.0, float("nan"), 5.0, 4.0],
+        [0, 1, 0, 2, 2],
+        [0, 3, 5],
+        metadata={"amount": [[30, 10, 0], [50, 40]], "tags": [["a"], ["b", "c", "d"]]},
+        validate=False,
+    )
+    mended, _ = repair(batch, ["drop", "sort"])
+    assert mended.to_lists() == [([1.0, 3.0], [1, 0]), ([4.0, 5.0], [2, 2])]
+    assert mended.column("amount").to_pylist() == [[10, 30], [40, 50]]
+    assert mended.column("tags").to_pylist() == [["a"], ["b", "c", "d"]]
+
+
 def test_a_repair_nobody_knows_is_refused():
     with pytest.raises(UserError, match="no repair is called 'mend'; there are drop, sort, deduplicate"):
         repair(batch(), ["sort", "mend"])

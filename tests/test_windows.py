@@ -92,6 +92,18 @@ def test_a_window_is_not_observed_longer_than_its_parent():
     assert cut.ends.tolist() == [4, 9.5]
 
 
+def test_values_of_events_are_cut_with_their_events():
+    batch = EventSequences.from_arrays(
+        [1.0, 2.0, 3.0, 1.0],
+        [0, 1, 0, 2],
+        [0, 3, 4],
+        metadata={"amount": [[10, 20, 30], [40]], "tags": [["a"], ["b", "c"]]},
+    )
+    windows = batch.windows(events=2)
+    assert windows.column("amount").to_pylist() == [[10, 20], [30], [40]]
+    assert windows.column("tags").to_pylist() == [["a"], ["a"], ["b", "c"]]
+
+
 def test_runs_may_overlap_and_come_in_any_order():
     batch = EventSequences.from_lists([([0, 1, 2], [0, 1, 2]), ([5, 6], [1, 1])], ids=["a", "b"])
     runs = take_runs(batch, np.array([1, 0, 0]), np.array([0, 1, 0]), np.array([2, 3, 2]))

@@ -123,7 +123,12 @@ def flat_times(times: npt.ArrayLike) -> FloatArray:
 
 def flat_marks(marks: npt.ArrayLike) -> npt.NDArray[np.int32]:
     """Marks as a flat contiguous int32 array; a value that is no such integer is an error."""
-    values = np.asarray(marks)
+    try:
+        values = np.asarray(marks)
+    except ValueError as error:
+        raise DataError(
+            "marks are lists of unequal length, not one flat list", remedy="give one mark an event"
+        ) from error
     if values.ndim != 1:
         raise DataError(f"marks have {values.ndim} dimensions, not 1")
     if values.dtype == np.int32:
@@ -188,6 +193,18 @@ def joined_events(
         np.concatenate([marks for _, marks in pairs]) if pairs else np.empty(0, np.int32),
         np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
     )
+
+
+def event_values(column: pa.Array, lengths: IntArray) -> pa.Array | None:
+    """The flat values of a list column with one value an event, such as an amount; None for any other column."""
+    if not _is_list(column.type) or column.null_count:
+        return None
+    return column.flatten() if np.array_equal(column.value_lengths().to_numpy(), lengths) else None
+
+
+def event_lists(values: pa.Array, events: IntArray, offsets: IntArray) -> pa.LargeListArray:
+    """A list column of some events' values, cut into sequences by `offsets`."""
+    return pa.LargeListArray.from_arrays(pa.array(offsets), values.take(pa.array(events)))
 
 
 def selected_rows(key: Any, number: int) -> IntArray:

@@ -55,12 +55,18 @@ class Relevance:
         row_of = {id_: row for row, id_ in enumerate(corpus.ids.to_pylist())}
         query_ids = queries.ids.to_pylist()
         if unknown := set(qrels) - set(query_ids):
-            raise DataError(f"qrels judge query {min(unknown)!r}, which is not among the queries")
+            raise DataError(
+                f"qrels judge query {min(unknown)!r}, which is not among the queries",
+                remedy="give the qrels of these queries",
+            )
         lists = []
         for query in query_ids:
             judged = qrels.get(query, {})
             if missing := [doc for doc in judged if doc not in row_of]:
-                raise DataError(f"qrels of query {query!r} name {missing[0]!r}, which is not in the corpus")
+                raise DataError(
+                    f"qrels of query {query!r} name {missing[0]!r}, which is not in the corpus",
+                    remedy="give the qrels of this corpus",
+                )
             relevant = [row_of[doc] for doc, grade in judged.items() if grade > 0]
             lists.append(np.sort(np.array(relevant, dtype=np.int64)))
         offsets = np.concatenate([[0], np.cumsum([len(x) for x in lists])]).astype(np.int64)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neuroseqret.columns import event_lists, event_values
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.sequences import EventSequences, IntArray
 
@@ -231,11 +232,12 @@ def _rows_of_events(sequences: EventSequences) -> IntArray:
 def _keep_events(sequences: EventSequences, order: IntArray) -> EventSequences:
     """The batch with the events of `order` only, in that order; `order` may not mix sequences."""
     lengths = np.bincount(_rows_of_events(sequences)[order], minlength=len(sequences))
-    cuts = pa.array(np.concatenate([[0], np.cumsum(lengths)]))
+    cuts = np.concatenate([[0], np.cumsum(lengths)])
     table = sequences.table
-    for name, values in (("times", sequences.times), ("marks", sequences.marks)):
-        column = pa.LargeListArray.from_arrays(cuts, pa.array(values[order]))
-        table = table.set_column(table.column_names.index(name), name, column)
+    for place, name in enumerate(table.column_names):  # times, marks, and metadata with a value an event
+        values = event_values(table.column(name).chunk(0), sequences.lengths)
+        if values is not None:
+            table = table.set_column(place, name, event_lists(values, order, cuts))
     return EventSequences(table, sequences.mark_names, sequences.time_unit)
 
 

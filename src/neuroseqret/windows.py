@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neuroseqret.columns import event_lists, event_values
 from neuroseqret.errors import UserError
 from neuroseqret.sequences import STRING, EventSequences, FloatArray, IntArray
 
@@ -73,7 +74,11 @@ def take_runs(
     parents = sequences.ids.take(rows)
     left, colon, right, nothing = (pa.scalar(text, STRING) for text in ("[", ":", "]", ""))
     from_, to = (pa.array(numbers).cast(STRING) for numbers in (begin, stop))
-    rest = sequences.without_columns("parent", "offset").metadata.take(rows)
+    metadata, rest = sequences.without_columns("parent", "offset").metadata, {}
+    for name in metadata.column_names:
+        column = metadata.column(name).chunk(0)
+        values = event_values(column, sequences.lengths)  # a value an event goes with its event
+        rest[name] = column.take(rows) if values is None else event_lists(values, source, offsets)
     groups = sequences.groups
     return EventSequences.from_arrays(
         sequences.times[source],
@@ -83,11 +88,7 @@ def take_runs(
         starts=sequences.times[first] if starts is None else starts,
         ends=sequences.times[first + lengths - 1] if ends is None else ends,
         groups=None if groups is None else groups.take(rows),
-        metadata={
-            **dict(zip(rest.column_names, rest.columns, strict=True)),
-            "parent": parents,
-            "offset": pa.array(begin),
-        },
+        metadata={**rest, "parent": parents, "offset": pa.array(begin)},
         mark_names=sequences.mark_names,
         time_unit=sequences.time_unit,
         validate=False,

@@ -2,7 +2,7 @@
 
 A result depends on the module of its method and on whatever that imports from this package, directly or not. Modules
 are hashed as Python reads them, without comments, docstrings and layout: a better explanation does not make a result
-old, a changed number does. Editing the reader of one format leaves every result alone, editing the training loop none.
+old, a changed number does. Modules that check, keep or show and compute nothing (`SILENT`) are left out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,19 @@ import neuroseqret
 
 #: What turns any method's scores into results.
 EVALUATION = ("neuroseqret.evaluation.protocol", "neuroseqret.evaluation.scoring")
+#: What no figure depends on: errors and checks, files, logs and progress.
+SILENT = frozenset(
+    f"neuroseqret.{name}"
+    for name in (
+        "errors",
+        "validation",
+        "readers.files",
+        "models.folder",
+        "training.checkpoint",
+        "training.log",
+        "training.progress",
+    )
+)
 
 
 def code_version(*modules: str) -> str:
@@ -48,10 +61,10 @@ def _imports(module: str, root: Path) -> set[str]:
 
 
 def _module(name: str, root: Path) -> str | None:
-    """The module that a dotted name is or lies in; None for a package, whose `__init__` only gathers names."""
+    """The module that a dotted name is or lies in; None for a silent one and for a package, which gathers names."""
     for candidate in (name, name.rpartition(".")[0]):
         if candidate.startswith(f"{root.name}.") and _file(candidate, root).exists():
-            return candidate
+            return None if candidate in SILENT else candidate
     return None
 
 

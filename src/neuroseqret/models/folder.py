@@ -47,7 +47,9 @@ def write_model(
             "model": name,
             "tensors_blake2b": _hash(temporary / TENSORS),
         }
-        (temporary / CONFIG).write_text(json.dumps({**head, **config}, indent=1, ensure_ascii=False) + "\n")
+        (temporary / CONFIG).write_text(
+            json.dumps({**head, **config}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         for file, content in (extras or {}).items():
             (temporary / file).write_bytes(content)
     return Path(folder)
@@ -59,7 +61,7 @@ def read_config(folder: str | PathLike[str]) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"{folder}: not a model folder ({CONFIG} is missing); make one with 'neuroseqret fit'")
     try:
-        config = json.loads(path.read_text())
+        config = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: damaged ({error}); fit the model again") from error
     if not isinstance(config, dict) or config.get("format") != "neuroseqret-model":
