@@ -33,7 +33,7 @@ def create(
         "auto", "--candidates", help="How a search finds candidates: auto, exhaustive, cells, buckets, hamming."
     ),
     hash_name: str = typer.Option(
-        "rotation", "--hash", help="Hash of buckets and hamming: rotation, network, hyperplanes."
+        "network", "--hash", help="Hash of buckets and hamming: network, rotation, hyperplanes."
     ),
     window: int | None = typer.Option(None, "--window", help="Index windows of so many events, to find parts."),
     step: int | None = typer.Option(None, "--step", help="Events from one window's beginning to the next one's."),

@@ -35,7 +35,7 @@ class IndexSettings(BaseModel):
     candidates: Method = "auto"
     fraction: float = 0.01  # of the corpus to compare with, at least ...
     at_least: int = 2000  # ... so many sequences
-    hash: Literal["rotation", "network", "hyperplanes"] = "rotation"
+    hash: Literal["network", "rotation", "hyperplanes"] = "network"
     hash_preset: str | None = None  # of the hash network
     bits: int = 64  # R
     tables: int = 10  # M
