@@ -47,6 +47,10 @@ class DataError(UserError):
         return line.replace("\n", " ")
 
 
+class DivergenceError(UserError):
+    """Training left the numbers it can come back from; a lower learning rate may not."""
+
+
 class MissingExtraError(UserError):
     """A feature needs a library that the base install leaves out."""
 

@@ -11,10 +11,13 @@ import torch
 from naive.random_sequences import random_sequences
 from neuroseqret import methods
 from neuroseqret.baselines.point_process import PointProcessBaseline, by_length
+from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.batching import pad
-from neuroseqret.errors import UserError
+from neuroseqret.datasets.simulate import simulate_retrieval
+from neuroseqret.errors import DivergenceError, UserError
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences
+from neuroseqret.training.loop import TrainingResult
 from neuroseqret.training.ranking import mean_average_precision
 
 PLAIN = ("rmtpp", "sahp", "thp")
@@ -178,3 +181,23 @@ def test_lengths_one_to_twelve_are_all_ranked() -> None:
     scores = made("rank-thp", 3).fit(queries, corpus).score(queries, corpus)
     assert scores.shape == (12, 20)
     assert np.isfinite(scores).all()
+
+
+def test_training_that_diverges_begins_again_at_a_lower_rate(monkeypatch):
+    rates = []
+
+    def breaks_once(network, loss, settings, **_):
+        rates.append(settings.learning_rate)
+        if len(rates) == 1:
+            raise DivergenceError("the loss rose")
+        return TrainingResult(1, 0.0, None, False)
+
+    monkeypatch.setattr("neuroseqret.baselines.point_process.train", breaks_once)
+    queries, corpus = simulate_retrieval(groups=2, per_group=3, queries_per_group=3)
+    RMTPP(learning_rate=0.3).fit(queries, corpus)
+    assert rates == pytest.approx([0.3, 0.1])
+
+    monkeypatch.setattr("neuroseqret.baselines.point_process.SLOWER", (1,))
+    rates.clear()
+    with pytest.raises(DivergenceError, match="rose"):
+        RMTPP().fit(queries, corpus)

@@ -5,6 +5,7 @@ This is how the paper uses RMTPP, SAHP and THP. Relevance is not looked at; `ran
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
@@ -21,7 +22,7 @@ from neuroseqret.baselines.folders import MEANING, fitting_together, meaning
 from neuroseqret.baselines.intensity import Events, PointProcess
 from neuroseqret.baselines.series import inter_event_times
 from neuroseqret.batching import Batch, batches, join, pad
-from neuroseqret.errors import UserError
+from neuroseqret.errors import DivergenceError, UserError
 from neuroseqret.models.augment import crop
 from neuroseqret.models.base import Embedder, Role, Scores
 from neuroseqret.models.features import TimeScale
@@ -31,11 +32,12 @@ from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.splits import ensure_split
 from neuroseqret.training.log import TrainingLog
-from neuroseqret.training.loop import LoopSettings, train
+from neuroseqret.training.loop import LoopSettings, TrainingResult, train
 
 BATCH = 64
 PARTS, PADDING = 4, 0.2  # a batch with more padding than this is computed in so many parts
 LONGEST = 512  # events of a training sequence; of a longer one a random run is taken
+SLOWER = (1, 3, 9)  # learning rates that are tried one after the other: a third, a ninth
 _JUDGED = 512  # validation looks at no more queries than this
 _INFO = ("seed", *MEANING, "validation")
 
@@ -85,26 +87,38 @@ class PointProcessBaseline(Embedder):
         validation = rows_of_split(queries, "validation")
         task = Task(queries, corpus, relevance, rows_of_split(queries, "train"), validation, seed)
         self._scale_on(corpus)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.network = self.network_type(self.marks)
-        self.log = TrainingLog()
-        result = train(
-            self.network,
-            self.loss(task),
-            self.loop.model_copy(update={"max_seconds": max_seconds}),
-            seed=seed,
-            phase=self.name,
-            validate=self.judge(task),
-            sequences_per_step=BATCH,
-            log=self.log,
-        )
+        result = self._train(task, max_seconds)
         self.info = {
             "seed": seed,
             **meaning(corpus),
             "validation": {} if result.best is None else {self.judged_by: result.best},
         }
         return self
+
+    def _train(self, task: Task, max_seconds: float | None) -> TrainingResult:
+        """Train a new network; one that diverges, as an exponential intensity may, begins again at a lower rate."""
+        begun = time.monotonic()
+        for slower in SLOWER:
+            left = None if max_seconds is None else max(1.0, max_seconds - (time.monotonic() - begun))
+            rate = self.loop.learning_rate / slower
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(task.seed)
+                self.network = self.network_type(self.marks)
+            self.log = TrainingLog()
+            try:
+                return train(
+                    self.network,
+                    self.loss(task),
+                    self.loop.model_copy(update={"max_seconds": left, "learning_rate": rate}),
+                    seed=task.seed,
+                    phase=self.name,
+                    validate=self.judge(task),
+                    sequences_per_step=BATCH,
+                    log=self.log,
+                )
+            except DivergenceError as error:
+                failure = error
+        raise failure
 
     def _scale_on(self, corpus: EventSequences) -> None:
         gaps = inter_event_times(corpus).values

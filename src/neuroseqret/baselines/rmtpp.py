@@ -22,7 +22,7 @@ from neuroseqret.baselines.intensity import Events, PointProcess
 from neuroseqret.baselines.point_process import PointProcessBaseline
 
 MARK_WIDTH, HIDDEN, BPTT = 16, 64, 50  # the authors' recommendation
-HIGHEST = 20.0  # of the log intensity
+HIGHEST = 10.0  # of the log intensity, in events a mean gap: e^10 of them are more than any burst
 
 
 class RMTPPNetwork(PointProcess):

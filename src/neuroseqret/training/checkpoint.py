@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from neuroseqret.errors import UserError
+from neuroseqret.errors import DivergenceError, UserError
 from neuroseqret.training.log import TrainingLog
 
 Weights = dict[str, Tensor]
@@ -47,11 +47,11 @@ class LoopState:
         advice = f"lower the learning rate (now {rate:g}), or look for extreme times in the data"
         place = f"training broke in phase {phase!r} at step {self.step}"
         if not math.isfinite(loss) or not math.isfinite(norm):
-            raise UserError(f"{place}: loss {loss:g}, gradient norm {norm:g}; {advice}")
+            raise DivergenceError(f"{place}: loss {loss:g}, gradient norm {norm:g}; {advice}")
         self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
         self.lowest = self.smooth if self.lowest is None else min(self.lowest, self.smooth)
         if self.smooth > self.lowest + 50 * (1 + abs(self.lowest)):
-            raise UserError(f"{place}: the loss rose from {self.lowest:.3g} to {self.smooth:.3g}; {advice}")
+            raise DivergenceError(f"{place}: the loss rose from {self.lowest:.3g} to {self.smooth:.3g}; {advice}")
 
 
 class Checkpoint:
