@@ -8,7 +8,7 @@ import torch
 
 from naive import baselines as naive
 from neuroseqret.baselines.intensity import Events
-from neuroseqret.baselines.rmtpp import BPTT, HIGHEST, RMTPPNetwork
+from neuroseqret.baselines.rmtpp import BPTT, GROWTH, HIGHEST, RMTPPNetwork
 
 
 @pytest.fixture
@@ -53,9 +53,10 @@ def test_closed_form_equals_quadrature(network: RMTPPNetwork, slope: float) -> N
     for row in range(4):
         end, state = float(elapsed[row]), states[row].numpy()
         level = float(weights["level.weight"][0] @ state + weights["level.bias"][0])
-        bend = (HIGHEST - level) / slope if slope > 0 else end
+        bound = min(level + GROWTH, HIGHEST)
+        bend = (bound - level) / slope if slope > 0 else end
         expected = naive.integral(lambda tau, s=state: sum(naive.rmtpp_rates(weights, s, tau, 0.0)), min(end, bend))
-        expected += np.exp(HIGHEST) * max(end - bend, 0.0)
+        expected += np.exp(bound) * max(end - bend, 0.0)
         assert float(found[row]) == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 

@@ -5,15 +5,13 @@ r"""RMTPP, the recurrent marked temporal point process.
 
 with z the standardised logarithm of the gap. The integral has a closed form,
 :math:`\int_0^\tau \lambda = e^{a} (e^{w \tau} - 1) / w` with :math:`a = v^\top h_i + b_t`. As in the authors' code the
-exponent is bounded, or one long quiet spell under a rising intensity would overflow; the integral is that of the
-bounded intensity.
+exponent is bounded (here also its growth), or one long quiet spell under a rising intensity would outweigh all else;
+the integral is that of the bounded intensity.
 
 Du et al., "Recurrent marked temporal point processes: embedding event history to vector", KDD 2016.
 """
 
 from __future__ import annotations
-
-import math
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +21,7 @@ from neuroseqret.baselines.point_process import PointProcessBaseline
 
 MARK_WIDTH, HIDDEN, BPTT = 16, 64, 50  # the authors' recommendation
 HIGHEST = 10.0  # of the log intensity, in events a mean gap: e^10 of them are more than any burst
+GROWTH = 5.0  # of the log intensity since the last event; unbounded, one late beat of a regular heart breaks training
 
 
 class RMTPPNetwork(PointProcess):
@@ -46,17 +45,22 @@ class RMTPPNetwork(PointProcess):
         return torch.cat(parts, dim=1)
 
     def log_intensity(self, states: Tensor, elapsed: Tensor, times: Tensor) -> Tensor:
-        level = self.level(states)[..., 0]
-        total = (level.clamp(max=HIGHEST) + self.slope * elapsed).clamp(max=HIGHEST)
+        level, bound = self._level(states)
+        total = torch.minimum(level + self.slope * elapsed, bound)
         return total[..., None] + self.mark_logits(states).log_softmax(-1)
 
     def compensator(self, states: Tensor, elapsed: Tensor, times: Tensor) -> Tensor:
-        level = self.level(states)[..., 0].clamp(max=HIGHEST)
+        level, bound = self._level(states)
         # A rising intensity meets its bound after so long; from then on it is constant.
-        until = torch.where(self.slope > 0, (HIGHEST - level) / self.slope.clamp(min=1e-12), torch.inf)
+        until = torch.where(self.slope > 0, (bound - level) / self.slope.clamp(min=1e-12), torch.inf)
         rising = torch.minimum(elapsed, until)
         below = level.exp() * rising * _mean_growth(self.slope * rising)
-        return below + (elapsed - rising) * math.exp(HIGHEST)
+        return below + (elapsed - rising) * bound.exp()
+
+    def _level(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """The log intensity right after an event, and how high it may rise."""
+        level = self.level(states)[..., 0].clamp(max=HIGHEST)
+        return level, (level + GROWTH).clamp(max=HIGHEST)
 
 
 def _mean_growth(x: Tensor) -> Tensor:
