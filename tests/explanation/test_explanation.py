@@ -77,6 +77,8 @@ def test_other_models_and_endless_sequences_are_refused(data: tuple[EventSequenc
     corpus, queries = data
     with pytest.raises(UserError, match="only a 'self' model"):
         explain(make("random"), queries[0], corpus[0])
+    with pytest.raises(UserError, match="do not split over events"):
+        explain(SelfAttention(vector={"fisher": "all"}), queries[0], corpus[0])
     preset, settings = VARIANTS["linear head"]
     model = SelfAttention(preset, **settings).fit(queries, corpus)
     endless = EventSequences.from_lists([(np.arange(3000.0), np.zeros(3000, int))], ids=["long"])

@@ -84,6 +84,8 @@ def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> 
     """Split `model.score(query, hit)` over pairs of events; for SelfAttention models."""
     if not isinstance(model, SelfAttention):
         raise UserError(f"only a 'self' model can be explained, this is {model.name!r}; explain its first stage")
+    if model.settings.vector.fisher == "all":
+        raise UserError("Fisher vectors over all parameters do not split over events; fit with fisher 'heads'")
     (of_query, query_parts), (of_hit, hit_parts) = _shares(model, query, "query"), _shares(model, hit, "corpus")
     matrix = (of_query @ of_hit.T).numpy()
     score = float(model.score(query, EventSequences.of(hit))[0])
