@@ -162,6 +162,6 @@ def test_bad_answers_are_errors(sets):
     task = make_task(queries, corpus)
     first = task.queries.ids[0].as_py()
     with pytest.raises(UserError, match=f"shares gave 12 scores that are not finite, first for '{first}'"):
-        answer(Broken(), task)
+        answer(Broken(), task, what="shares")
     with pytest.raises(UserError, match="12 queries and 72 candidates"):
         answer(Lazy(), task)

@@ -21,8 +21,6 @@ from neuroseqret import methods
 from neuroseqret.index import Index, finders, view
 from neuroseqret.index.rows import digests
 
-methods.MODELS["tiny"] = "naive.index:TinyEmbedder"
-
 
 def acknowledge(file, ids):
     with open(file, "a") as stream:
@@ -89,6 +87,7 @@ def warm_up():
 
 
 def main():
+    methods.MODELS["tiny"] = "naive.index:TinyEmbedder"  # not on import: the tests' other processes import this file
     warm_up()
     print("ready", flush=True)
     for line in sys.stdin:

@@ -234,7 +234,7 @@ class Lab:
             max_seconds=budget,
         )
         wall, cpu = time.monotonic() - begun, time.process_time() - begun_cpu
-        if budget - wall < 1 and cpu < QUIET * wall:
+        if wall > 0.95 * budget and cpu < QUIET * wall:
             self.say(f"{fit.name}: its budget ran out with {cpu / wall:.0%} of a core; measure it when less else runs")
         events = int(task.training_corpus.offsets[-1] + task.training_queries.offsets[-1])
         spent: dict[str, Any] = {
