@@ -40,8 +40,8 @@ def test_reading_needs_little_more_memory_than_the_arrays(benchmark: ModuleType,
     path = tmp_path / "a.parquet"
     benchmark.make_file(path, 200_000, 40)
     run = benchmark.in_new_process("neuroseqret", str(path))
-    # Fixed costs (code, threads, decoders) are some 100 MB; a second copy of the arrays would come on top.
-    assert run["peak"] < 1.3 * run["arrays"] + 100e6
+    # Fixed costs (code, threads, decoders) are 80 to 110 MB, as many threads run; a second copy would be 107 MB more.
+    assert run["peak"] < 1.3 * run["arrays"] + 130e6
     assert run["arrays"] > 96e6
 
 
