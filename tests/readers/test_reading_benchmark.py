@@ -39,9 +39,10 @@ def test_it_prints_the_three_ratios() -> None:
 def test_reading_needs_little_more_memory_than_the_arrays(benchmark: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     benchmark.make_file(path, 200_000, 40)
-    run = benchmark.in_new_process("neuroseqret", str(path))
-    # Fixed costs (code, threads, decoders) are 80 to 110 MB, as many threads run; a second copy would be 107 MB more.
-    assert run["peak"] < 1.3 * run["arrays"] + 130e6
+    # What threads cost beside depends on who runs when, and only adds: the lowest of three is the reader's own.
+    run = min((benchmark.in_new_process("neuroseqret", str(path)) for _ in range(3)), key=lambda one: one["peak"])
+    # Fixed costs (code, threads, decoders) are some 100 MB; a second copy of the arrays would come on top.
+    assert run["peak"] < 1.3 * run["arrays"] + 100e6
     assert run["arrays"] > 96e6
 
 
