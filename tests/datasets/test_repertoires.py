@@ -31,10 +31,3 @@ def test_without_the_extra(monkeypatch):
     monkeypatch.setattr(repertoires, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"neuroseqret\[demo\]"):
         repertoires.corpus_folder()
-
-
-def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
-    monkeypatch.delenv("NEUROSEQRET_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(repertoires.sys, "platform", "linux")
-    assert repertoires.cache_folder() == tmp_path / "neuroseqret"

@@ -27,6 +27,8 @@ def test_rerank_orders_the_best_n_by_the_other_model(tiny, tmp_path):
         queries[0], 5, rerank=reranker, rerank_top=20
     )
     assert len(index.search(queries[0], 1000, rerank=reranker, rerank_top=5)) == 80
+    with pytest.raises(UserError, match="name the model with rerank"):
+        index.search(queries[0], 5, rerank_top=20)
 
 
 @pytest.mark.parametrize("windows", [{}, {"window_events": 12}])

@@ -13,9 +13,7 @@ At most 200 melodies a group, of 30 notes or more. Queries are other pieces than
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -32,6 +30,7 @@ from neuroseqret.datasets.music_xml import read_musicxml
 from neuroseqret.datasets.prepare import prepare_sequences
 from neuroseqret.datasets.recordings import Recordings
 from neuroseqret.errors import MissingExtraError, UserError
+from neuroseqret.readers.files import cache_folder
 from neuroseqret.readers.folder import DataFolder, read_folder
 from neuroseqret.sequences import EventSequences
 
@@ -79,17 +78,6 @@ def corpus_folder() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError("music21", "demo", "the demo's music")
     return Path(next(iter(spec.submodule_search_locations))) / "corpus"
-
-
-def cache_folder() -> Path:
-    """Where prepared demo data is kept: NEUROSEQRET_CACHE, else the platform's cache folder."""
-    if given := os.environ.get("NEUROSEQRET_CACHE"):
-        return Path(given)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "neuroseqret"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "neuroseqret"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "neuroseqret"
 
 
 def load(most: int = 200, *, seed: int = 0, progress: Progress | None = None) -> DataFolder:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,15 +21,8 @@ import pyarrow.parquet as pq
 from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers
-from neuroseqret.readers.files import new_file
+from neuroseqret.readers.files import cache_folder, new_file
 from neuroseqret.relevance import Relevance
-
-
-def default_folder() -> Path:
-    """`$NEUROSEQRET_CACHE`, else `neuroseqret` in the user's cache folder."""
-    if folder := os.environ.get("NEUROSEQRET_CACHE"):
-        return Path(folder) / "evaluation"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "neuroseqret" / "evaluation"
 
 
 def folder_fingerprint(folder: str | PathLike[str]) -> str:
@@ -74,7 +66,7 @@ class ResultCache:
     """A folder of results by key."""
 
     def __init__(self, folder: str | PathLike[str] | None = None) -> None:
-        self.folder = default_folder() if folder is None else Path(folder)
+        self.folder = cache_folder() / "evaluation" if folder is None else Path(folder)
 
     def get(self, key: str, task: Task) -> tuple[Answers, dict[str, Any]] | None:
         """The answers and what was noted with them, or None."""

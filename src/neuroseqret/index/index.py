@@ -155,6 +155,8 @@ class Index:
         reranker = self._reranker(rerank) if isinstance(rerank, (str, PathLike)) else rerank
         if reranker is None and not scores_by_embedding(self.model):
             reranker = self.model
+        if reranker is None and rerank_top is not None:
+            raise UserError("rerank_top says how many hits a second model looks at again; name the model with rerank")
         settings = self.config.settings
         options = SearchOptions(
             k=k,

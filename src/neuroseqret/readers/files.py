@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,17 @@ from os import PathLike
 from pathlib import Path
 
 from neuroseqret.errors import UserError
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept: `$NEUROSEQRET_CACHE`, else the platform's folder for it."""
+    if given := os.environ.get("NEUROSEQRET_CACHE"):
+        return Path(given)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "neuroseqret"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "neuroseqret"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "neuroseqret"
 
 
 @contextmanager
