@@ -22,27 +22,32 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from neuroseqret.models.features import Inputs
-from neuroseqret.models.heads import _LARGEST_LOG_SIGMA, NextEventHeads
+from neuroseqret.models.heads import LARGEST_LOG_SIGMA, NextEventHeads
 
 
 def residuals(
     heads: NextEventHeads, inputs: Inputs, states: Tensor, survival: bool = True, clip: float | None = 5.0
 ) -> Tensor:
     """Derivatives of log p by the heads' outputs at every state: (B, L + 1, 2 + marks), 0 where nothing follows."""
-    after = heads(states)
-    mu, sigma = after.mu[:, :-1], after.sigma[:, :-1]
-    slope = 1 - (after.sigma.log() / _LARGEST_LOG_SIGMA).square()
-    z = (inputs.gaps - mu) / sigma
-    by_mu = z / sigma * inputs.timed
+    mu, log_sigma = heads.gaps(states)
+    sigma, slope = log_sigma.exp(), 1 - (log_sigma / LARGEST_LOG_SIGMA).square()
+    z = (inputs.gaps - mu[:, :-1]) / sigma[:, :-1]
+    by_mu = z / sigma[:, :-1] * inputs.timed
     by_log_sigma = (z.square() - 1) * slope[:, :-1] * inputs.timed
     known = inputs.mask & (inputs.marks < heads.marks)
-    by_mark = -after.log_marks[:, :-1].exp() * known[:, :, None]
+    by_mark = -_softmax(heads.mark(states[:, :-1])) * known[:, :, None]
     by_mark = by_mark.scatter_add(2, inputs.marks.clamp(max=heads.marks - 1)[:, :, None], known[:, :, None].to(z.dtype))
     inner = torch.cat([by_mu[:, :, None], by_log_sigma[:, :, None], by_mark], dim=2)
     full = nn.functional.pad(inner, (0, 0, 0, 1))  # one more state than events
     if survival:
-        full = full + _survival_residual(inputs, after.mu, after.sigma, slope, heads.marks)
+        full = full + _survival_residual(inputs, mu, sigma, slope, heads.marks)
     return full if clip is None else full.clamp(-clip, clip)
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    """Over the last dimension; torch's own takes four times as long when that is short, as with few marks."""
+    exponential = (logits - logits.detach().amax(-1, keepdim=True)).exp()
+    return exponential / exponential.sum(-1, keepdim=True)
 
 
 def _survival_residual(inputs: Inputs, mu: Tensor, sigma: Tensor, slope: Tensor, marks: int) -> Tensor:

@@ -261,5 +261,5 @@ def _budgets(settings: Settings, max_seconds: float | None) -> dict[str, float]:
     """The most wall clock that the first phases may take; without a head phase the joint one has it all."""
     if max_seconds is None:
         return {}
-    joint = 0.45 if settings.head is not None else 0.85
+    joint = 0.25 if settings.head is not None else 0.85
     return {"warm_up": 0.05 * max_seconds, "joint": joint * max_seconds}

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from neuroseqret.models.features import Inputs, TimeScale
 
-_LARGEST_LOG_SIGMA = 3.0
+LARGEST_LOG_SIGMA = 3.0
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -43,10 +43,14 @@ class NextEventHeads(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> NextEvent:
+        mu, log_sigma = self.gaps(states)
+        return NextEvent(mu, log_sigma.exp(), self.mark(states).log_softmax(-1))
+
+    def gaps(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and log sigma of the gap after each state: (B, S) each."""
         mu, log_sigma = self.gap(states).unbind(-1)
         # A smooth bound, so that sigma neither vanishes (ties) nor explodes, and the gradient stays exact.
-        log_sigma = _LARGEST_LOG_SIGMA * torch.tanh(log_sigma / _LARGEST_LOG_SIGMA)
-        return NextEvent(mu, log_sigma.exp(), self.mark(states).log_softmax(-1))
+        return mu, LARGEST_LOG_SIGMA * torch.tanh(log_sigma / LARGEST_LOG_SIGMA)
 
     def log_likelihood(self, inputs: Inputs, states: Tensor, survival: bool = True) -> Tensor:
         r"""log p(H) of each sequence, without the factor of the raw gap: (B,).

@@ -15,7 +15,7 @@ from neuroseqret.models.presets import Settings
 from neuroseqret.models.projection import Projection
 from neuroseqret.models.unwarp import Unwarp
 
-MAX_EVENTS = 4096  # positions that are encoded at once: their states stay in a core's cache
+MAX_EVENTS = 12288  # positions that are encoded at once: more would leave the cache, fewer pay more calls
 VECTOR_FAR = 5.0  # coordinates are clipped here before the projection
 
 
@@ -98,7 +98,8 @@ class RelevanceNetwork(nn.Module):
         mask = inputs.mask[:, :, None]
         after = states[:, 1:]
         kept = after * mask
-        top = after.masked_fill(~mask, -torch.inf).amax(1) if after.shape[1] else states[:, 0] * 0
+        padding = torch.zeros_like(mask, dtype=after.dtype).masked_fill_(~mask, -torch.inf)
+        top = (after + padding).amax(1) if after.shape[1] else states[:, 0] * 0
         return score, log_p, kept.sum(1), kept.square().sum(1), inputs.lengths, top
 
     # ---------------------------------------------------------------- vector and embedding

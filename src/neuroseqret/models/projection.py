@@ -49,10 +49,12 @@ class Projection(nn.Module):
         """Each member's unit vectors: (members, B, dimension)."""
         if self.kind == "none":
             return functional.normalize(vectors, dim=-1)[None]
-        spread = vectors.expand(self.members, *vectors.shape)
         if self.training and self.dropout:
-            spread = dropout(spread, self.dropout)  # each member its own
-        inner = torch.baddbmm(self.first_bias, spread, self.first)
+            spread = dropout(vectors.expand(self.members, *vectors.shape), self.dropout)  # each member its own
+            inner = torch.baddbmm(self.first_bias, spread, self.first)
+        else:  # all members see the same: one product instead of one each
+            every = vectors @ self.first.transpose(0, 1).flatten(1)
+            inner = every.unflatten(1, (self.members, -1)).transpose(0, 1) + self.first_bias
         if self.kind == "mlp":
             inner = torch.baddbmm(self.second_bias, torch.relu(inner), self.second)
         return functional.normalize(inner, dim=-1)

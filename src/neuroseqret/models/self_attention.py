@@ -40,6 +40,7 @@ from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 
 _CHUNK = 8192  # sequences whose Markov-renewal features are held at once
+_PROJECTED = 512  # vectors that are projected at once: a batch of the encoder is too few to fill a matrix product
 
 
 class SelfAttention(Embedder):
@@ -175,8 +176,15 @@ class SelfAttention(Embedder):
         self._require_fitted()
         many = EventSequences.of(sequences)
         embedded = np.empty((len(many), self.dimension), np.float32)
-        for rows, inputs, markov in self.prepared(many, role):
-            embedded[rows] = self.network(inputs, markov).cpu().numpy()
+        rows, vectors = [], []
+        for some, inputs, markov in self.prepared(many, role):
+            rows.append(some)
+            vectors.append(self.network.vector(self.network.raw(inputs), markov))
+            if sum(map(len, rows)) >= _PROJECTED:
+                embedded[np.concatenate(rows)] = self.network.projection(torch.cat(vectors)).cpu().numpy()
+                rows, vectors = [], []
+        if rows:
+            embedded[np.concatenate(rows)] = self.network.projection(torch.cat(vectors)).cpu().numpy()
         return embedded
 
     def prepared(
