@@ -27,6 +27,7 @@ DEFAULT = {
     "no-head-phase": "without the second phase of training",
     "no-markov": "without the Markov-renewal process",
     "no-fisher": "without Fisher vectors",
+    "no-whitening": "Fisher vectors without whitening",
     "no-pooled": "without pooled states",
     "hinge-loss": "the paper's hinge loss for softmax",
     "similarity": "with the normalised similarity term",
@@ -51,7 +52,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             "below it the difference that a variant makes. ▲ and ▼: significant (paired randomisation test over "
             "queries, p ≤ 0.05 after Holm's correction over the table). The last column is the mean over the sets on "
             "which both were measured. The paper's ablation is of CrossAttn, this one of SelfAttn, whose score has the "
-            "same terms. Whitening is no option of the model, so it is not among the variants.",
+            "same terms.",
             "### The paper's six scores (preset `paper`)",
             _table(measured, PAPER),
             "### What the default preset adds, one at a time",

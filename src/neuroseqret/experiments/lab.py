@@ -20,10 +20,11 @@ from neuroseqret.evaluation.code import code_version
 from neuroseqret.evaluation.protocol import Task, make_task
 from neuroseqret.evaluation.scoring import Answers, answer, answer_from
 from neuroseqret.experiments.cells import Cells, Config, Result
-from neuroseqret.experiments.plan import CUTS, VARIANTS, Cut, Fit, View, views
+from neuroseqret.experiments.plan import CUTS, Cut, Fit, View, views
 from neuroseqret.models.base import RelevanceModel, Scores
 from neuroseqret.models.presets import PAPER_TABLE
 from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.models.variants import VARIANTS
 from neuroseqret.readers.folder import CORPUS, DataFolder, read_folder
 from neuroseqret.sequences import EventSequences
 from neuroseqret.windows import take_runs

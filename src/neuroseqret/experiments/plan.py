@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict
 
 from neuroseqret.evaluation.protocol import Condition, Protocol
 from neuroseqret.methods import BASELINES, MODELS
-from neuroseqret.models import variants
 
 Cut = Literal["whole", "10-50", "50-100"]
 
@@ -18,11 +17,6 @@ CUTS: dict[Cut, tuple[int, int] | None] = {"whole": None, "10-50": (10, 50), "50
 DETERMINISTIC = frozenset({"histogram", "mass", "udtw", "sharp"})
 #: Methods whose queries are also cut short: those of the paper's tables, and the simple strong ones.
 SHORTENED = frozenset({"histogram", "histogram-metric", "rank-rmtpp", "rank-thp", *MODELS})
-#: The models' variants, and the default with the paper's loss.
-VARIANTS: dict[str, variants.Variant] = {
-    **variants.VARIANTS,
-    "hinge-loss": ("default", {"loss": {"kind": "hinge"}}),
-}
 CORPORA: tuple[Condition, ...] = ("seen", "unseen")
 
 

@@ -57,6 +57,8 @@ class RelevanceNetwork(nn.Module):
         if settings.vector.fisher == "all":
             self.fisher_size = sum(p.numel() for p in self.process.parameters())
         self.information = fisher.DiagonalInformation(self.fisher_size)
+        if not settings.vector.whitening:
+            self.information.moment.fill_(1.0)
         self.register_buffer("pooled_mean", torch.zeros(3 * width))
         self.register_buffer("pooled_sd", torch.zeros(3 * width))
         v, p = settings.vector, settings.projection
@@ -130,7 +132,8 @@ class RelevanceNetwork(nn.Module):
     @torch.no_grad()
     def follow(self, raw: Raw) -> None:
         """Running whitening while the model changes (stop-gradient)."""
-        self.information.update(raw.score)
+        if self.settings.vector.whitening:
+            self.information.update(raw.score)
         mean, sd = raw.pooled.mean(0), raw.pooled.std(0, unbiased=False)
         rate = 0.05 if self.pooled_sd.any() else 1.0
         self.pooled_mean.lerp_(mean, rate)
@@ -139,7 +142,8 @@ class RelevanceNetwork(nn.Module):
     @torch.no_grad()
     def fix(self, raw: Raw) -> None:
         """Exact whitening, from the raw vectors of the whole corpus."""
-        self.information.moment.copy_(raw.score.square().mean(0))
+        if self.settings.vector.whitening:
+            self.information.moment.copy_(raw.score.square().mean(0))
         self.pooled_mean.copy_(raw.pooled.mean(0))
         self.pooled_sd.copy_(raw.pooled.std(0, unbiased=False))
 

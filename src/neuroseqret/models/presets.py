@@ -36,6 +36,7 @@ class VectorSettings(_Settings):
 
     # "all": gradients by every parameter of the point process, the reference; some ten times longer and slower
     fisher: Literal["heads", "all", "none"] = "heads"
+    whitening: bool = True  # of the Fisher vector; False: the information I is taken as 1
     pooled: bool = True  # mean, sd and maximum of the states
     markov: bool = True  # the Markov-renewal process
     survival: bool = True  # the likelihood of nothing happening until the window's end
