@@ -6,6 +6,7 @@ offsets (one run of rows a query), so that a million sequences cost no dictionar
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -46,6 +47,13 @@ class Relevance:
         stop = np.searchsorted(labels[order], query_labels, side="right")
         stop = np.where(query_labels < 0, begin, stop)  # no group: nothing is relevant
         return cls(*_runs(order, begin, stop), len(corpus), labels, query_labels)
+
+    def fingerprint(self) -> str:
+        """A hash of who is relevant to whom."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in (self.offsets, self.rows):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
 
     @classmethod
     def from_qrels(

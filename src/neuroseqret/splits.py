@@ -45,11 +45,18 @@ def split_rows(queries: EventSequences, split: str) -> IntArray:
     column = queries.column("split")
     if column is None:
         raise DataError("the queries have no 'split' column", remedy="add one or call split_queries")
-    rows = np.flatnonzero(np.array(column.to_pylist(), dtype=object) == split)
+    rows = split_rows_if_any(queries, split)
     if not len(rows):
         found = ", ".join(sorted({str(value) for value in column.unique().to_pylist()}))
         raise DataError(f"no query has split {split!r}", remedy=f"the splits found are: {found or 'none'}")
     return rows
+
+
+def split_rows_if_any(queries: EventSequences, split: str) -> IntArray:
+    """The same where there may be none, as of a validation split."""
+    column = queries.column("split")
+    values = [] if column is None else column.to_pylist()
+    return np.flatnonzero(np.array(values, dtype=object) == split)
 
 
 def choose_queries(sequences: EventSequences, share: float = 0.15, seed: int = 0, min_corpus: int = 3) -> BoolArray:

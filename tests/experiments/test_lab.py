@@ -10,7 +10,8 @@ from neuroseqret.errors import UserError
 from neuroseqret.experiments import lab as module
 from neuroseqret.experiments import plan
 from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.lab import Lab, Piece, cut_queries, find_data, variant_fit
+from neuroseqret.experiments.cutting import cut_queries
+from neuroseqret.experiments.lab import Lab, Piece, find_data, variant_fit
 from neuroseqret.experiments.plan import Fit, View
 from neuroseqret.methods import BASELINES, MODELS
 from neuroseqret.sequences import EventSequences
@@ -63,15 +64,15 @@ def test_cut_queries_are_runs_of_the_asked_length_and_short_ones_stay_whole():
     rng = np.random.default_rng(0)
     lists = [(np.cumsum(rng.exponential(1, n)), rng.integers(0, 3, n)) for n in (5, 40, 200, 200, 200)]
     queries = EventSequences.from_lists([(t.tolist(), m.tolist()) for t, m in lists])
-    cut = cut_queries(queries, "10-50")
+    cut = cut_queries(queries, "10-50", 0)
     assert cut.lengths[0] == 5
     assert ((cut.lengths[1:] >= 10) & (cut.lengths[1:] <= 50)).all()
     for row, (_, marks) in enumerate(lists):
         mine = cut[row].marks.tolist()
         assert any(marks[i : i + len(mine)].tolist() == mine for i in range(len(marks)))
     assert cut.ids.to_pylist() == queries.ids.to_pylist()
-    assert cut_queries(queries, "10-50").lengths.tolist() == cut.lengths.tolist()
-    assert cut_queries(queries, "whole") is queries
+    assert cut_queries(queries, "10-50", 0).lengths.tolist() == cut.lengths.tolist()
+    assert cut_queries(queries, "whole", 0) is queries
 
 
 def test_find_data_takes_folders_and_folders_of_folders(data, tmp_path):

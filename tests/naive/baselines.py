@@ -11,6 +11,8 @@ import numba
 import numpy as np
 import pytest
 
+from neuroseqret.sequences import EventSequences
+
 
 def library(name: str) -> ModuleType:
     """A library to compare with, its numba functions left uncompiled: compiling takes longer than the test itself."""
@@ -161,3 +163,20 @@ def log_likelihood(
         total += math.log(rates(before, elapsed, since)[marks[i]])
         total -= integral(lambda tau, h=before, t=since: sum(rates(h, tau, t)), elapsed)
     return total
+
+
+# -------------------------------------------------------------------- histograms
+
+
+def plain_histograms(marks: int, sequences: EventSequences, edges: np.ndarray) -> np.ndarray:
+    """Shares of marks, mark pairs and log gaps of every sequence: what the benchmark's own trivial baseline takes."""
+    rows = []
+    for one in sequences:
+        of_marks, pairs, of_gaps = np.zeros(marks), np.zeros((marks, marks)), np.zeros(len(edges) + 1)
+        for mark in one.marks:
+            of_marks[mark] += 1 / len(one.marks)
+        for (before, after), gap in zip(itertools.pairwise(one.marks), np.diff(one.times), strict=True):
+            pairs[before, after] += 1 / (len(one.marks) - 1)
+            of_gaps[np.searchsorted(edges, np.log(gap + 1e-6))] += 1 / (len(one.marks) - 1)
+        rows.append(np.concatenate([of_marks, pairs.ravel(), of_gaps]))
+    return np.array(rows)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from neuroseqret.models.base import Scores
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
+from neuroseqret.splits import split_rows_if_any
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, TrainingResult, train
 from neuroseqret.training.losses import in_batch_softmax
@@ -41,13 +42,6 @@ class Judged:
         return cls(validation[some], np.sort(drawn), listed.select_queries(some)) if len(some) else None
 
 
-def rows_of_split(queries: EventSequences, split: str) -> IntArray:
-    """Rows of the queries whose split is the given one; there may be none."""
-    column = queries.column("split")
-    assert column is not None
-    return np.flatnonzero(np.array(column.to_pylist(), dtype=object) == split)
-
-
 def train_contrastive(
     network: nn.Module,
     encode: Callable[[Side, IntArray], Tensor],
@@ -65,10 +59,10 @@ def train_contrastive(
 
     `encode` gives the unit vectors (rows, D) of query or corpus rows with gradients, in training; `embed_all` gives
     them without, for validation. The loss is the multi-positive in-batch softmax of cosines over `temperature`; half
-    of the anchors are train queries, half corpus sequences of the same groups.
+    of the anchors are train queries, half corpus sequences that share a group with another one.
     """
-    sampler = PairSampler(relevance, rows_of_split(queries, "train"), size=size, seed=seed)
-    judged = Judged.of(relevance, rows_of_split(queries, "validation"), seed)
+    sampler = PairSampler(relevance, split_rows_if_any(queries, "train"), size=size, seed=seed)
+    judged = Judged.of(relevance, split_rows_if_any(queries, "validation"), seed)
 
     def loss(step: int) -> Tensor:
         batch = sampler.batch(step)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 from typing_extensions import Self
 
-from neuroseqret.baselines.contrastive import Side, rows_of_split, train_contrastive
+from neuroseqret.baselines.contrastive import Side, train_contrastive
 from neuroseqret.baselines.folders import MEANING, fitting_together, under
 from neuroseqret.baselines.histogram import Histogram, markov_config, markov_of
 from neuroseqret.errors import UserError
@@ -29,7 +29,7 @@ from neuroseqret.models.projection import Projection
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import ensure_split
+from neuroseqret.splits import ensure_split, split_rows_if_any
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings
 
@@ -74,7 +74,7 @@ class HistogramMetric(Embedder):
         self.histogram.fit(None, corpus)
         known = torch.zeros(len(queries), self.size)
         for split in ("train", "validation"):  # test queries are not even turned into features
-            rows = rows_of_split(queries, split)
+            rows = split_rows_if_any(queries, split)
             known[rows] = torch.from_numpy(self.histogram.embed(queries[rows]))
         vectors = {"query": known, "corpus": torch.from_numpy(self.histogram.embed(corpus))}
         with torch.random.fork_rng(devices=[]):

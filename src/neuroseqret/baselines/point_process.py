@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 from typing_extensions import Self
 
-from neuroseqret.baselines.contrastive import rows_of_split
 from neuroseqret.baselines.folders import MEANING, fitting_together, meaning
 from neuroseqret.baselines.intensity import Events, PointProcess
 from neuroseqret.baselines.series import inter_event_times
@@ -30,7 +29,7 @@ from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import ensure_split
+from neuroseqret.splits import ensure_split, split_rows_if_any
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, TrainingResult, train
 
@@ -84,8 +83,8 @@ class PointProcessBaseline(Embedder):
         if not len(corpus):
             raise UserError("the corpus is empty; there is nothing to learn from")
         queries = ensure_split(queries, seed)
-        validation = rows_of_split(queries, "validation")
-        task = Task(queries, corpus, relevance, rows_of_split(queries, "train"), validation, seed)
+        validation = split_rows_if_any(queries, "validation")
+        task = Task(queries, corpus, relevance, split_rows_if_any(queries, "train"), validation, seed)
         self._scale_on(corpus)
         result = self._train(task, max_seconds)
         self.info = {

@@ -3,8 +3,9 @@ r"""Rank-RMTPP, Rank-SAHP and Rank-THP: the point processes with a ranking loss 
 .. math:: \text{loss} = \frac{1}{|A|} \sum_{(q, c_+, c_-) \in A}
           \big[\delta + \cos(e_q, e_{c_-}) - \cos(e_q, e_{c_+})\big]_+ \;-\; w \cdot \text{log-likelihood per event},
 
-e the mean states, A the active pairs of a batch: half of the anchors are train queries, half corpus sequences relevant
-to one, and each one's negatives are the others' relevant sequences. The weights that rank validation best are kept.
+e the mean states, A the active pairs of a batch: half of the anchors are train queries, half corpus sequences that
+share a group with another one, and each one's negatives are the others' relevant sequences. The weights that rank
+validation best are kept.
 """
 
 from __future__ import annotations

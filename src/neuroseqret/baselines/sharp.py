@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from neuroseqret.baselines.contrastive import rows_of_split
 from neuroseqret.baselines.series import Series, SeriesBaseline, inter_event_times
 from neuroseqret.baselines.soft_dtw import sharp_costs
 from neuroseqret.errors import UserError
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, FloatArray, IntArray
-from neuroseqret.splits import ensure_split
+from neuroseqret.splits import ensure_split, split_rows_if_any
 from neuroseqret.training.ranking import mean_average_precision
 
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -96,7 +95,7 @@ class Sharp(SeriesBaseline[Scaled]):
         rng = np.random.default_rng(seed)
         listed = np.sort(rng.permutation(len(corpus))[:_TUNING_CANDIDATES])
         relevance = relevance.select_corpus(listed)
-        rows = rng.permutation(rows_of_split(queries, "validation"))
+        rows = rng.permutation(split_rows_if_any(queries, "validation"))
         rows = rows[relevance.counts[rows] > 0]
         if not len(rows):
             return None

@@ -37,6 +37,8 @@ def experiment(
     configuration and the same code is not measured again. 'all' writes the document; any other name prints its part
     of it and draws its figure.
     """
+    import torch
+
     from neuroseqret import methods
     from neuroseqret.experiments import results_document
     from neuroseqret.experiments.cells import Cells
@@ -50,6 +52,7 @@ def experiment(
         methods.method_class(one)  # an unknown one is an error now, not an empty table later
     cells, figures = Cells(results / "cells", keep_stale), document.parent / "figures"
     if measure:
+        torch.set_num_threads(1)  # budgets and times are of one core; processes that share the work use the others
         given = data or [Path(place) for place in filter(None, [os.environ.get("NEUROSEQRET_DATA")])]
         if not given:
             raise UserError("no data to experiment with; name data folders by --data or by NEUROSEQRET_DATA")

@@ -22,7 +22,6 @@ from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers
 from neuroseqret.readers.files import cache_folder, new_file
-from neuroseqret.relevance import Relevance
 
 
 def folder_fingerprint(folder: str | PathLike[str]) -> str:
@@ -46,14 +45,10 @@ def task_fingerprint(task: Task) -> str:
         digest.update(sequences.fingerprint().encode())
     digest.update(repr(task.queries.ids.to_pylist()).encode())
     for relevance in (task.training_relevance, task.relevance):
-        digest.update(_relevance_bytes(relevance))
+        digest.update(relevance.fingerprint().encode())
     if task.lists is not None:
         digest.update(np.ascontiguousarray(task.lists.rows).tobytes())
     return digest.hexdigest()
-
-
-def _relevance_bytes(relevance: Relevance) -> bytes:
-    return b"".join(np.ascontiguousarray(a).tobytes() for a in (relevance.offsets, relevance.rows))
 
 
 def result_key(**parts: Any) -> str:

@@ -63,11 +63,11 @@ class Cells:
         return {kept["commit"] for file in self.folder.rglob("*.json") if (kept := self._read(file)) is not None}
 
     @contextmanager
-    def claimed(self, name: str) -> Iterator[bool]:
-        """Take a piece of work; False where another process is at it. A process that dies gives it back."""
+    def claimed(self, name: str, wait: bool = False) -> Iterator[bool]:
+        """Take a piece of work; False (or a wait) where another process is at it. One that dies gives it back."""
         locks = self.folder / ".locks"
         locks.mkdir(parents=True, exist_ok=True)
-        with held(locks / name.replace("/", "-"), wait=False) as mine:
+        with held(locks / name.replace("/", "-"), wait) as mine:
             yield mine
 
     def _file(self, name: str) -> Path:

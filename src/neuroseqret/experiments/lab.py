@@ -19,18 +19,20 @@ from neuroseqret.evaluation.cache import folder_fingerprint, result_key
 from neuroseqret.evaluation.code import code_version
 from neuroseqret.evaluation.protocol import Task, make_task
 from neuroseqret.evaluation.scoring import Answers, answer, answer_from
+from neuroseqret.experiments import cutting
 from neuroseqret.experiments.cells import Cells, Config, Result
-from neuroseqret.experiments.plan import CUTS, Cut, Fit, View, views
+from neuroseqret.experiments.cutting import Cut, cut_queries
+from neuroseqret.experiments.plan import Fit, View, views
 from neuroseqret.models.base import RelevanceModel, Scores
 from neuroseqret.models.presets import PAPER_TABLE
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.models.variants import VARIANTS
+from neuroseqret.readers.files import new_file
 from neuroseqret.readers.folder import CORPUS, DataFolder, read_folder
-from neuroseqret.sequences import EventSequences
-from neuroseqret.windows import take_runs
 
 TASK_SEED = 0  # of lists, drawn queries, halves and ties: the same for every seed of a method
 QUIET = 0.85  # of a core: with less of it, a budget in seconds is unfair
+SECOND_STAGES = ("cross", "hash-cross")
 SECOND_STAGE = 0.5  # of the budget, on top of the first stage that a second stage reorders
 KEPT = ("AP", "nDCG@10")  # measures that are kept query by query
 
@@ -81,7 +83,7 @@ class Lab:
         if folder.queries is None or folder.relevance is None:
             raise DataError("has no queries with groups or qrels", file=folder.path, remedy="add them to experiment")
         return make_task(
-            cut_queries(folder.queries, view.queries),
+            cut_queries(folder.queries, view.queries, TASK_SEED),
             folder.corpus,
             folder.relevance,
             protocol=view.protocol,
@@ -99,20 +101,22 @@ class Lab:
 
     def config(self, fit: Fit, view: View) -> Config:
         """All that the figures of a cell depend on."""
-        return {
-            **self.fit_config(fit),
-            **view.model_dump(),
-            "max_queries": self.max_queries,
-        }
+        found = {**self.fit_config(fit), **view.model_dump(), "max_queries": self.max_queries}
+        return found if view.queries == "whole" else found | {"code": self._code(fit, cutting.__name__)}
 
     def fit_config(self, fit: Fit) -> Config:
         """All that a fitted method depends on."""
-        return {
+        found = {
             **fit.model_dump(),
             "content": self._content(fit.data),
             "max_seconds": self.max_seconds,
             "code": self._code(fit),
         }
+        if fit.variant:
+            found["settings"] = VARIANTS[fit.variant][1]
+        if fit.method in SECOND_STAGES:
+            found["second_stage"] = SECOND_STAGE
+        return found
 
     def _code(self, fit: Fit, *modules: str) -> str:
         behind = (methods.method_class(fit.method).__module__, *modules)
@@ -148,10 +152,10 @@ class Lab:
             waiting = passed
 
     def _run_piece(self, piece: Piece) -> bool:
-        if self.cells.get(piece.name, piece.config) is not None:
+        if self._measured(piece.name, piece.config):
             return True
         with self.cells.claimed(piece.name) as mine:
-            if mine and self.cells.get(piece.name, piece.config) is None:
+            if mine and not self._measured(piece.name, piece.config):
                 begun = time.monotonic()
                 try:
                     result = piece.measure()
@@ -181,7 +185,12 @@ class Lab:
         return True
 
     def _missing(self, fit: Fit) -> list[View]:
-        return [v for v in views(fit) if self.cells.get(f"{fit.name}-{v.name}", self.config(fit, v)) is None]
+        return [v for v in views(fit) if not self._measured(f"{fit.name}-{v.name}", self.config(fit, v))]
+
+    def _measured(self, name: str, config: Config) -> bool:
+        """Whether a fresh cell has figures; a failure is tried again, once a run: its cause may be gone."""
+        result = self.cells.get(name, config)
+        return result is not None and "error" not in result
 
     def _measure(self, fit: Fit, wanted: Sequence[View]) -> list[Result]:
         try:
@@ -192,7 +201,6 @@ class Lab:
         scores: dict[Cut, Scores] = {}
         for view in wanted:
             task = self.task(fit, view)
-            begun = time.process_time()
             try:
                 if hasattr(model, "rerank"):  # what is reordered depends on the list
                     answers = answer(model, task, what=fit.method)
@@ -203,7 +211,6 @@ class Lab:
             except UserError as error:
                 results.append({"error": str(error)})
                 continue
-            spent["answer_cpu_seconds"] = round(time.process_time() - begun, 2)
             results.append({**figures(answers, by_query=view == View()), **facts(task), **spent})
         return results
 
@@ -213,15 +220,17 @@ class Lab:
         """The fitted method, and what fitting it took; SelfAttention is kept, since other work starts from it."""
         if fit.method != "self":
             return self._fit(fit)
-        folder = self.models / result_key(**self.fit_config(fit))
-        spent_file = folder.with_suffix(".json")
-        if folder.is_dir() and spent_file.exists():
-            return methods.load(folder), json.loads(spent_file.read_text())
-        model, spent = self._fit(fit)
-        self.models.mkdir(parents=True, exist_ok=True)
-        model.save(folder)
-        spent_file.write_text(json.dumps(spent))
-        return model, spent
+        key = result_key(**self.fit_config(fit))
+        folder, spent_file = self.models / key, self.models / f"{key}.json"
+        with self.cells.claimed(f"model-{key}", wait=True):  # one process fits it, the others wait for that
+            if folder.is_dir() and spent_file.exists():
+                return methods.load(folder), json.loads(spent_file.read_text())
+            model, spent = self._fit(fit)
+            self.models.mkdir(parents=True, exist_ok=True)
+            model.save(folder)
+            with new_file(spent_file) as path:
+                path.write_text(json.dumps(spent))
+            return model, spent
 
     def _fit(self, fit: Fit) -> tuple[RelevanceModel, Result]:
         task = self.task(fit, View())
@@ -250,7 +259,7 @@ class Lab:
         preset = f"paper-{fit.data}" if fit.preset == "paper" and fit.data in PAPER_TABLE else fit.preset
         if fit.variant:
             return SelfAttention(preset, **VARIANTS[fit.variant][1]), self.max_seconds, {}
-        if fit.method in ("cross", "hash-cross"):
+        if fit.method in SECOND_STAGES:
             first, spent = self.fitted(fit.model_copy(update={"method": "self"}))
             assert isinstance(first, SelfAttention)
             model = methods.make(fit.method, preset, first_stage=first)
@@ -281,20 +290,6 @@ def variant_fit(data: str, name: str, seed: int = 0) -> Fit:
     """The fit of a variant of SelfAttention; the whole models are the rows of the accuracy table."""
     preset = VARIANTS[name][0]
     return Fit(data=data, method="self", preset=preset, variant="" if name == preset else name, seed=seed)
-
-
-def cut_queries(queries: EventSequences, cut: Cut) -> EventSequences:
-    """A run of Unif(low, high) events of every query at a uniform place; a query that is shorter stays whole.
-
-    Each keeps its id, by which queries are drawn: the same ones are asked whole and cut.
-    """
-    bounds = CUTS[cut]
-    if bounds is None:
-        return queries
-    rng = np.random.default_rng(TASK_SEED)
-    lengths = np.minimum(rng.integers(bounds[0], bounds[1] + 1, len(queries)), queries.lengths)
-    begin = np.floor(rng.random(len(queries)) * (queries.lengths - lengths + 1)).astype(np.int64)
-    return take_runs(queries, np.arange(len(queries)), begin, begin + lengths).with_column("id", queries.ids)
 
 
 def find_data(given: Sequence[str | PathLike[str]]) -> dict[str, Path]:

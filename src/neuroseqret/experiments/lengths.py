@@ -10,7 +10,8 @@ from neuroseqret.experiments import accuracy, plan
 from neuroseqret.experiments.lab import Lab
 from neuroseqret.experiments.markdown import Finding, bold_best, counted, points, table
 from neuroseqret.experiments.measured import Measured, label, row_fit
-from neuroseqret.experiments.plan import CUTS, Cut, View
+from neuroseqret.experiments.cutting import CUTS, Cut
+from neuroseqret.experiments.plan import View
 
 TITLES: dict[Cut, str] = {"whole": "whole queries", "10-50": "10 to 50 events", "50-100": "50 to 100 events"}
 ROWS = [row for row in plan.rows() if row[0] in plan.SHORTENED]

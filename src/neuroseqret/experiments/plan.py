@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from neuroseqret.evaluation.protocol import Condition, Protocol
+from neuroseqret.experiments.cutting import CUTS, Cut
 from neuroseqret.methods import BASELINES, MODELS
 
-Cut = Literal["whole", "10-50", "50-100"]
-
-CUTS: dict[Cut, tuple[int, int] | None] = {"whole": None, "10-50": (10, 50), "50-100": (50, 100)}
 #: Methods that a seed does not change.
-DETERMINISTIC = frozenset({"histogram", "mass", "udtw", "sharp"})
+DETERMINISTIC = frozenset({"histogram", "mass", "udtw"})
 #: Methods whose queries are also cut short: those of the paper's tables, and the simple strong ones.
 SHORTENED = frozenset({"histogram", "histogram-metric", "rank-rmtpp", "rank-thp", *MODELS})
 CORPORA: tuple[Condition, ...] = ("seen", "unseen")

@@ -12,7 +12,6 @@ A next event has a log-normal gap and a categorical mark, independent of one ano
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from neuroseqret.models.heads import NextEvent
@@ -33,8 +32,10 @@ def all_pairs_divergence(first: NextEvent, first_mask: Tensor, second: NextEvent
     `first` holds (..., C, J) states and `second` (..., I), masks likewise; the result is (..., C). Every term is a
     product of something of the first and something of the second state, so that sums over each side suffice.
     """
-    one = first_mask.to(first.mu.dtype)
-    two = second_mask.to(first.mu.dtype)
+    kind = first.mu.dtype
+    # The square of a difference as a difference of squares: single precision would lose it where means are far from 0.
+    first, second = (NextEvent(*(x.double() for x in vars(event).values())) for event in (first, second))
+    one, two = first_mask.double(), second_mask.double()
     n1, n2 = one.sum(-1), two.sum(-1)[..., None]  # (..., C), (..., 1)
     precision = second.sigma.square().reciprocal() * two
 
@@ -52,14 +53,4 @@ def all_pairs_divergence(first: NextEvent, first_mask: Tensor, second: NextEvent
     marks = first.log_marks.exp() * one[..., None]  # (..., C, J, X)
     entropy = (marks * first.log_marks).sum((-1, -2))
     crossed = (marks.sum(-2) * (second.log_marks * two[..., None]).sum(-2)[..., None, :]).sum(-1)
-    return of_gap + entropy * n2 - crossed
-
-
-def take_states(event: NextEvent, keep: slice) -> NextEvent:
-    """The same for some of the states along their axis."""
-    return NextEvent(event.mu[..., keep], event.sigma[..., keep], event.log_marks[..., keep, :])
-
-
-def expand_candidates(event: NextEvent) -> NextEvent:
-    """(Q, R) states to (Q, 1, R), so that they meet (Q, C, R) ones."""
-    return NextEvent(*(torch.unsqueeze(x, 1) for x in (event.mu, event.sigma, event.log_marks)))
+    return (of_gap + entropy * n2 - crossed).to(kind)

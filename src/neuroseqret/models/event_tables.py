@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroseqret.models.features import TimeScale, gaps_of
+from neuroseqret.models.features import TimeScale
+from neuroseqret.models.markov import log_gaps, quantiles
+from neuroseqret.models.markov_cells import own_gaps
 from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 
 PARTS = 10
-_FAR = 6.0  # standardised gaps are clipped here
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,11 @@ class EventTables:
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int, most_cells: int = 4096) -> EventTables:
-        gaps, own = _gaps(corpus, scale)
+        gaps = log_gaps(corpus, scale)
+        own, _, _ = own_gaps(corpus.offsets, gaps)
         timed = np.isfinite(gaps)
         edges = {
-            f"{name}{number}": _quantiles(values[timed], number)
+            f"{name}{number}": quantiles(values[timed], number)
             for name, values, numbers in (("gap", gaps, (16, 6)), ("own", own, (16, 6, 4)))
             for number in numbers
         }
@@ -113,7 +115,8 @@ class EventTables:
 
     def _views(self, sequences: EventSequences) -> dict[str, tuple[IntArray, np.ndarray, int]]:
         """Values, validity and number of classes of every view."""
-        gaps, own = _gaps(sequences, self.scale)
+        gaps = log_gaps(sequences, self.scale)
+        own, _, _ = own_gaps(sequences.offsets, gaps)
         timed = np.isfinite(gaps)
         marks = len(self.mark_rank)
         known = sequences.marks < marks
@@ -128,17 +131,3 @@ class EventTables:
         place = (np.clip((sequences.times - starts[rows]) / span, 0, 1) * PARTS).astype(np.int64)
         views["part"] = (np.minimum(place, PARTS - 1), np.ones(len(rows), bool), PARTS)
         return views
-
-
-def _gaps(sequences: EventSequences, scale: TimeScale) -> tuple[FloatArray, FloatArray]:
-    """Standardised log gaps, flat, and the same less their sequence's mean; NaN where there is none."""
-    gaps = np.clip((np.log(gaps_of(sequences) + scale.eps) - scale.mean) / scale.sd, -_FAR, _FAR)
-    rows, timed = np.repeat(np.arange(len(sequences)), sequences.lengths), np.isfinite(gaps)
-    number = np.maximum(np.bincount(rows[timed], minlength=len(sequences)), 1)
-    mean = np.bincount(rows[timed], gaps[timed], minlength=len(sequences)) / number
-    return gaps, gaps - mean[rows]
-
-
-def _quantiles(values: FloatArray, number: int) -> FloatArray:
-    """Edges between `number` classes of like size; fewer where values are tied."""
-    return np.unique(np.quantile(values, np.arange(1, number) / number)) if len(values) else np.zeros(1)

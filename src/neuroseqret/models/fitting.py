@@ -17,10 +17,11 @@ from torch import Tensor
 
 from neuroseqret.batching import Batch, join, pad, rows_by_length
 from neuroseqret.models.augment import crop, forget_marks
+from neuroseqret.models.base import Scores
 from neuroseqret.models.features import Inputs, TimeScale
 from neuroseqret.models.metric import Metric, affordable_steps, ranking_loss
 from neuroseqret.models.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
-from neuroseqret.models.presets import Settings
+from neuroseqret.models.presets import Settings, SimilaritySettings
 from neuroseqret.models.similarity import difference
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
@@ -118,13 +119,17 @@ class Fitting:
     # ---------------------------------------------------------------- losses
 
     def _inputs(self, pairs: PairBatch, step: int) -> tuple[Inputs, Batch]:
-        """Inputs of anchors and candidates as one batch: queries, pseudo-queries, candidates."""
+        """Queries, pseudo-queries and candidates as one batch: inputs of crops of them, and themselves, both unwarped.
+
+        U is a function of the time since a sequence's own start, and Sim compares whole sequences: both come before
+        the crop.
+        """
         b = self.settings.batch
         rng = np.random.default_rng([self.seed, step, 1])
-        queries = crop(pad(self.queries, pairs.queries), b.crop, b.crop_share, rng)
-        corpus = crop(pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus])), b.crop, b.crop_share, rng)
-        batch = join(self._unwarped(queries), corpus)
-        return forget_marks(self.scale.inputs(batch), b.mark_dropout, self.network.process.encoder.marks), batch
+        corpus = pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
+        batch = join(self._unwarped(pad(self.queries, pairs.queries)), corpus)
+        cropped = self.scale.inputs(crop(batch, b.crop, b.crop_share, rng))
+        return forget_marks(cropped, b.mark_dropout, self.network.process.encoder.marks), batch
 
     def _unwarped(self, queries: Batch) -> Batch:
         return queries if self.network.unwarp is None else unwarped(self.network.unwarp, queries)
@@ -205,11 +210,13 @@ class Fitting:
         head = metric.head
         judged = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
         steps = affordable_steps(settings.steps, self.network.size, self.settings, head.members)
+        with torch.no_grad():
+            similarity = self._judged_similarity()  # the same at every look: U is learned no more
 
         def validate() -> float:
             with torch.no_grad():
-                scores = head(queries[self.validation_rows]) @ head(corpus[self.judged]).T
-            return mean_average_precision(scores.numpy(), judged)
+                kernel = head(queries[self.validation_rows]) @ head(corpus[self.judged]).T
+            return mean_average_precision(self.settings.similarity.kernel * kernel.numpy() + similarity, judged)
 
         result = train(
             metric,
@@ -239,7 +246,18 @@ class Fitting:
             markov = None if self.markov is None else self.markov[0 if query else 1][rows]
             with torch.no_grad():
                 embedded.append(self.network.projection(self.network.vector(self._raw(sequences, rows, query), markov)))
-        return mean_average_precision((embedded[0] @ embedded[1].T).numpy(), relevance)
+        with torch.no_grad():
+            similarity = self._judged_similarity()
+        kernel = (embedded[0] @ embedded[1].T).numpy()
+        return mean_average_precision(self.settings.similarity.kernel * kernel + similarity, relevance)
+
+    def _judged_similarity(self) -> Scores:
+        """gamma * Sim of validation queries and judged corpus sequences; 0 where the score has no such term."""
+        nothing = np.zeros((len(self.validation_rows), len(self.judged)), np.float32)
+        if self.settings.similarity.form == "none" or not len(self.validation_rows):
+            return nothing
+        asked = self._unwarped(pad(self.queries, self.validation_rows))
+        return with_similarity(nothing, asked, self.corpus[self.judged], self.settings.similarity)
 
 
 # -------------------------------------------------------------------- batches
@@ -251,6 +269,16 @@ def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
     times, spans = (unwarp(x.to(device)).to(x.device) for x in (queries.times, queries.spans))
     times = torch.where(queries.mask, times, torch.zeros_like(times))
     return Batch(queries.rows, times, queries.marks, queries.lengths, spans)
+
+
+def with_similarity(kernel: Scores, asked: Batch, candidates: EventSequences, settings: SimilaritySettings) -> Scores:
+    """kappa + gamma * Sim of all pairs of unwarped queries and candidates; kappa * 0 where the score leaves it out."""
+    scores = kernel * np.float32(settings.kernel)
+    if settings.form != "none":
+        for rows in rows_by_length(candidates.lengths, 64 * MAX_EVENTS):
+            distance = difference(asked, pad(candidates, rows), settings.form, settings.terms)
+            scores[:, rows] -= settings.gamma * distance.numpy().astype(np.float32)
+    return scores
 
 
 def _rows(batch: Batch, rows: slice) -> Batch:

@@ -89,15 +89,15 @@ class MarkovRenewal:
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int) -> MarkovRenewal:
-        gaps = _log_gaps(corpus, scale)
+        gaps = log_gaps(corpus, scale)
         own, _, _ = loops.own_gaps(corpus.offsets, gaps)
         timed = np.isfinite(gaps)
         arrays: dict[str, npt.NDArray[Any]] = {
-            "fine": _quantiles(gaps[timed], FINE),
-            "coarse": _quantiles(gaps[timed], COARSE),
-            "own": _quantiles(own[timed], OWN),
-            "own_coarse": _quantiles(own[timed], OWN_COARSE),
-            "quarter": _quantiles(gaps[timed], QUARTERS),
+            "fine": quantiles(gaps[timed], FINE),
+            "coarse": quantiles(gaps[timed], COARSE),
+            "own": quantiles(own[timed], OWN),
+            "own_coarse": quantiles(own[timed], OWN_COARSE),
+            "quarter": quantiles(gaps[timed], QUARTERS),
         }
         codes = loops.mark_codes(corpus.offsets, corpus.marks, gaps, arrays["quarter"], marks)
         for (name, most), of_events in zip(MOST.items(), codes, strict=True):
@@ -181,7 +181,7 @@ class MarkovRenewal:
     def _events(self, sequences: EventSequences) -> _Events:
         """Gaps and cells of all events."""
         offsets, marks, edges = sequences.offsets, sequences.marks, self._arrays
-        gaps = _log_gaps(sequences, self.scale)
+        gaps = log_gaps(sequences, self.scale)
         own, mean, gapped = loops.own_gaps(offsets, gaps)
         cells = np.empty((len(_TABLES), len(gaps)), np.int64)
         cells[0] = np.where(marks < self.marks, marks, -1)
@@ -203,7 +203,7 @@ class MarkovRenewal:
         return [self.marks, *kinds, *of_gaps, PARTS_OF_WINDOW]
 
 
-def _log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:
+def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:
     """Standardised log gaps, flat, NaN where none."""
     gaps = gaps_of(sequences)
     gaps += scale.eps
@@ -222,7 +222,7 @@ def _part_of_window(sequences: EventSequences) -> IntArray:
     return np.minimum(part, PARTS_OF_WINDOW - 1)
 
 
-def _quantiles(values: FloatArray, number: int) -> FloatArray:
+def quantiles(values: FloatArray, number: int) -> FloatArray:
     """Edges between `number` classes of like size; fewer where values are tied.
 
     An edge lies half-way between two values that occur, never on one: clocks tick, so most gaps of some data are equal

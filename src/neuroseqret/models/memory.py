@@ -41,8 +41,8 @@ def relevant_sets(relevance: Relevance, train_rows: IntArray, seed: int = 0) -> 
     keys = [relevance.of(row).tobytes() for row in train_rows]
     number = {key: 0 for key in keys if key}
     if len(number) > MOST_SETS:
-        chosen = np.random.default_rng([seed, 3]).choice(len(number), MOST_SETS, replace=False)
-        number = {key: 0 for k, key in enumerate(number) if k in set(chosen.tolist())}
+        chosen = set(np.random.default_rng([seed, 3]).choice(len(number), MOST_SETS, replace=False).tolist())
+        number = {key: 0 for k, key in enumerate(number) if k in chosen}
     for k, key in enumerate(number):
         number[key] = k
     return [np.frombuffer(key, np.int64) for key in number], np.array([number.get(key, -1) for key in keys], np.int64)

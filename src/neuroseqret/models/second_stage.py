@@ -33,7 +33,7 @@ from neuroseqret.models.unsupervised import sub_sequence_task
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import ensure_split, split_rows
+from neuroseqret.splits import ensure_split, split_rows, split_rows_if_any
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 
@@ -71,7 +71,7 @@ class SecondStage(RelevanceModel):
         """As the first stage's `fit`; `checkpoint` is a folder from which a run that was cut off goes on."""
         if options:
             raise TypeError(f"fit knows no option {', '.join(options)}")
-        begun = time.monotonic()
+        begun, given = time.monotonic(), corpus.fingerprint()
         if queries is None or (relevance is None and (queries.groups is None or corpus.groups is None)):
             warnings.warn(
                 "no groups and no qrels: learning from sub-sequences of the corpus, parts of one sequence being "
@@ -83,7 +83,7 @@ class SecondStage(RelevanceModel):
         queries = ensure_split(queries, seed)
         relevance = relevance if relevance is not None else Relevance.from_groups(queries, corpus)
         learned = split_rows(queries, "train")
-        judged = np.flatnonzero([s == "validation" for s in queries.column("split").to_pylist()])  # type: ignore[union-attr]
+        judged = split_rows_if_any(queries, "validation")
         learned, judged = (rows[relevance.counts[rows] > 0] for rows in (learned, judged))
         if len(learned) < 2:
             raise UserError("a second stage needs two train queries with relevant corpus sequences; check 'split'")
@@ -98,12 +98,12 @@ class SecondStage(RelevanceModel):
             self.given._require_fitted()
             self.first_stage = self.given
         left = None if max_seconds is None else max(1.0, max_seconds - (time.monotonic() - begun))
-        saved = None if checkpoint is None else Checkpoint(checkpoint, self._key(queries, corpus, seed))
+        saved = None if checkpoint is None else Checkpoint(checkpoint, self._key(queries, corpus, relevance, seed))
         self._learn(queries, corpus, relevance, learned, judged, seed, left, saved)
         self.info |= {
             "seed": seed,
             "train_queries": len(learned),
-            "corpus_fingerprint": corpus.fingerprint(),
+            "corpus_fingerprint": given,
         }
         return self
 
@@ -148,10 +148,11 @@ class SecondStage(RelevanceModel):
         self.memory = fitted.memory
         self._choose(fitted)
 
-    def _key(self, queries: EventSequences, corpus: EventSequences, seed: int) -> str:
+    def _key(self, queries: EventSequences, corpus: EventSequences, relevance: Relevance, seed: int) -> str:
         """What a checkpoint belongs to: data, settings, seed and the first stage's weights."""
         found = hashlib.blake2b(digest_size=16)
-        for part in (queries.fingerprint(), corpus.fingerprint(), self.settings.model_dump_json(), seed):
+        data = (queries.fingerprint(), corpus.fingerprint(), relevance.fingerprint())
+        for part in (*data, self.settings.model_dump_json(), seed):
             found.update(f"{part}|".encode())
         for weights in self.first_stage.network.state_dict().values():
             found.update(weights.cpu().numpy().tobytes())

@@ -25,17 +25,16 @@ from neuroseqret.batching import Batch, pad, rows_by_length
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Role, Scores
 from neuroseqret.models.features import Inputs, TimeScale
-from neuroseqret.models.fitting import Fitting, unwarped
+from neuroseqret.models.fitting import Fitting, unwarped, with_similarity
 from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.models.markov import MarkovRenewal
 from neuroseqret.models.network import MAX_EVENTS, RelevanceNetwork
 from neuroseqret.models.presets import Settings, settings_of
-from neuroseqret.models.similarity import difference
 from neuroseqret.models.unsupervised import sub_sequence_task
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import ensure_split, split_rows
+from neuroseqret.sequences import EventSequences
+from neuroseqret.splits import ensure_split, split_rows, split_rows_if_any
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 
@@ -80,21 +79,21 @@ class SelfAttention(Embedder):
                 "relevant to one another",
                 stacklevel=2,
             )
-            self.scale_on(corpus)
+        self.scale_on(corpus)
+        given = corpus.fingerprint()
+        if unsupervised:
             queries, corpus = sub_sequence_task(corpus, seed)
             relevance = None
-        else:
-            self.scale_on(corpus)
         assert queries is not None
         queries = ensure_split(queries, seed)
         relevance = relevance if relevance is not None else Relevance.from_groups(queries, corpus)
-        learned, judged = split_rows(queries, "train"), _rows_if_any(queries, "validation")
+        learned, judged = split_rows(queries, "train"), split_rows_if_any(queries, "validation")
         markov = self._markov_of(queries, np.concatenate([learned, judged])), self._markov_of(corpus)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self._build()
         self.log = TrainingLog()
-        key = self._key(queries, corpus, seed) if checkpoint is not None else ""
+        key = self._key(queries, corpus, relevance, seed) if checkpoint is not None else ""
         fitting = Fitting(
             self.network,
             self.scale,
@@ -115,7 +114,7 @@ class SelfAttention(Embedder):
             "seed": seed,
             "unsupervised": unsupervised,
             "train_queries": len(learned),
-            "corpus_fingerprint": corpus.fingerprint(),
+            "corpus_fingerprint": given,
             "validation": {} if best is None else {"AP": best},
         }
         return self
@@ -145,8 +144,10 @@ class SelfAttention(Embedder):
         whole[rows] = torch.from_numpy(self.markov.features(sequences[rows]))
         return whole
 
-    def _key(self, queries: EventSequences, corpus: EventSequences, seed: int) -> str:
-        parts = (queries.fingerprint(), corpus.fingerprint(), self.settings.model_dump_json(), str(seed))
+    def _key(self, queries: EventSequences, corpus: EventSequences, relevance: Relevance, seed: int) -> str:
+        """What a checkpoint belongs to: data, settings and seed."""
+        data = (queries.fingerprint(), corpus.fingerprint(), relevance.fingerprint())
+        parts = (*data, self.settings.model_dump_json(), str(seed))
         return hashlib.blake2b("|".join(parts).encode(), digest_size=16).hexdigest()
 
     # ---------------------------------------------------------------- use
@@ -221,13 +222,9 @@ class SelfAttention(Embedder):
         """kappa, and gamma * Sim where the preset has it."""
         many = EventSequences.of(queries)
         scores: Scores = self.embed(many, "query") @ self.embed(candidates, "corpus").T
-        s = self.settings.similarity
-        if s.form != "none":
-            scores *= s.kernel
+        if self.settings.similarity.form != "none":
             asked = self.unwarped(pad(many), "query")
-            for rows in rows_by_length(candidates.lengths, 64 * MAX_EVENTS):
-                distance = difference(asked, pad(candidates, rows), s.form, s.terms)
-                scores[:, rows] -= s.gamma * distance.numpy().astype(np.float32)
+            scores = with_similarity(scores, asked, candidates, self.settings.similarity)
         return scores[0] if isinstance(queries, EventSequence) else scores
 
     def _require_fitted(self) -> None:
@@ -278,9 +275,3 @@ class SelfAttention(Embedder):
         model.info = {k: v for k, v in config.items() if k not in head}
         model.network.eval()
         return model
-
-
-def _rows_if_any(queries: EventSequences, split: str) -> IntArray:
-    column = queries.column("split")
-    values = [] if column is None else column.to_pylist()
-    return np.flatnonzero([value == split for value in values])

@@ -47,10 +47,10 @@ class Unwarp(nn.Module):
 
     def forward(self, times: Tensor) -> Tensor:
         """U(times) without noise, of any shape."""
-        u = self.rate(self.points)
+        u = self.rate(self.points).to(times.dtype)  # times are exact: single precision would blur their gaps
         steps = (u[:-2:2] + 4 * u[1::2] + u[2::2]) / (6 * GRID)  # Simpson on each cell
         whole = torch.cat([u.new_zeros(1), steps.cumsum(0)])  # U at the grid points
-        scaled = (times / self.horizon).to(u.dtype)
+        scaled = times / self.horizon
         inside = scaled.clamp(0, 1)
         cell = (inside * GRID).long().clamp(max=GRID - 1)
         x = inside * GRID - cell
@@ -61,7 +61,7 @@ class Unwarp(nn.Module):
         rise = steps[cell]
         value = whole[cell] + x * (left + x * (3 * rise - 2 * left - right + x * (left + right - 2 * rise)))
         value = value + (scaled - inside)
-        return (value * self.horizon).to(times.dtype)
+        return value * self.horizon
 
     def penalty(self) -> Tensor:
         r""":math:`\frac{1}{\sigma^2} \int_0^1 (u - 1)^2` by Simpson's rule on the same grid."""

@@ -48,7 +48,7 @@ class PairSampler:
         *,
         size: int = 64,
         pseudo_share: float = 0.5,
-        pseudo_from: Literal["train", "corpus"] = "train",
+        pseudo_from: Literal["train", "corpus"] = "corpus",
         seed: int = 0,
     ) -> None:
         usable = train[relevance.counts[train] > 0]
@@ -76,6 +76,8 @@ class PairSampler:
             self._pseudo_sets = self._labels[(self._labels >= 0) & (sizes[self._labels] > 1)]
         else:
             self._pseudo_sets = self._anchor_sets
+        if not len(self._pseudo_sets):  # no two corpus sequences belong together: only queries can be anchors
+            self.pseudo = 0
         #: The groups that are ever drawn, sorted; None where relevance has no groups.
         self.groups: IntArray | None = None
         if self._labels is not None:
