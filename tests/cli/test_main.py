@@ -32,6 +32,7 @@ def test_version_and_help() -> None:
         (["fit", "--model"], "requires an argument"),
         (["fit", "no-such-folder", "--out", "model"], "no-such-folder"),
         (["fit", ".", "--model", "histogram", "--preset", "paper", "--out", "model"], "has no preset 'paper'"),
+        (["fit", "no-such-folder", "--out", "tests"], "tests: exists and holds no config.json"),
         (["data", "info", "no-such-file"], "no-such-file"),
         (["embed", "no-such-model", "x.parquet", "--out", "e.parquet"], "no-such-model"),
         (["evaluate", "no-such-folder", "--method", "random"], "no-such-folder"),

@@ -9,12 +9,15 @@ from neuroseqret.evaluation import code
 
 @pytest.fixture
 def package(monkeypatch, tmp_path):
-    """A package of three modules: a method, what it imports through another, and a stranger."""
+    """A package: a method, what it imports through another module and through a package, and a stranger."""
     root = tmp_path / "neuroseqret"
     for name, text in {
         "__init__": "from neuroseqret.stranger import y\n",
-        "method": "from neuroseqret import __version__\nfrom neuroseqret.middle import f\n",
+        "method": "from neuroseqret import __version__\nfrom neuroseqret.middle import f\nimport neuroseqret.gathering",
         "middle": "def f():\n    from neuroseqret.room.inner import x\n    return x\n",
+        "gathering": "from neuroseqret.hall import z\n",
+        "hall/__init__": "from neuroseqret.hall.corner import z\n",
+        "hall/corner": "z = 1\n",
         "room/inner": '"""What it is."""\nx = 1  # why\n',
         "stranger": "y = 1\n",
         "evaluation/protocol": "",
@@ -37,6 +40,7 @@ def version() -> str:
     [
         ("room/inner.py", "x = 2\n", True),
         ("room/inner.py", '"""Said better."""\n\nx = 1\n', False),
+        ("hall/corner.py", "z = 2\n", True),
         ("stranger.py", "y = 2\n", False),
         ("evaluation/scoring.py", "z = 1\n", True),
     ],

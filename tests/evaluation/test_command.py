@@ -72,7 +72,9 @@ def test_a_failing_method_is_shown_with_its_reason(data, tmp_path):
     assert "whole corpus" in methods[folder]["error"]
     assert methods["histogram"]["AP"] > 0
     half = HistogramMetric(loop={"steps": 3, "evaluations": 1}).fit(queries, corpus[::2])
-    assert call("evaluate", str(data), "--method", str(half.save(tmp_path / "h")), "--corpus", "unseen").returncode == 0
+    done = call("evaluate", str(data), "--method", str(half.save(tmp_path / "h")), "--corpus", "unseen")
+    assert done.returncode == 0
+    assert "was trained with another corpus" in " ".join(done.stderr.split())  # whether they overlap cannot be told
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_find_data_takes_folders_and_folders_of_folders(data, tmp_path):
 def test_a_fit_is_measured_once_and_asked_in_every_view(lab):
     fit = Fit(data="first", method="histogram")
     said = []
-    lab.say = said.append
+    lab.say = lambda line: said.append(line) if "cells in" in line else None
     lab.run([fit])
     names = [name for name, _, _ in lab.cells.all()]
     assert sorted(names) == sorted(f"{fit.name}-{view.name}" for view in plan.views(fit))
@@ -150,12 +150,25 @@ def test_a_method_that_cannot_answer_leaves_its_reason(lab, monkeypatch):
     def refuse(self, fit):
         raise UserError("too few events")
 
-    monkeypatch.setattr(Lab, "fitted", refuse)
-    lab.run([Fit(data="first", method="random")])
+    with monkeypatch.context() as patch:
+        patch.setattr(Lab, "fitted", refuse)
+        lab.run([Fit(data="first", method="random")])
     assert [result for _, _, result in lab.cells.all()] == [{"error": "too few events"}] * 2
+    lab.run([Fit(data="first", method="random")])  # tried again: what was wrong may be mended
+    assert not any("error" in result for _, _, result in lab.cells.all())
 
 
-def test_pieces_are_measured_once_and_failures_kept(lab):
+def test_cells_of_a_variant_know_its_settings_and_those_of_cut_queries_how_they_are_cut(lab, monkeypatch):
+    fit, cut = variant_fit("first", "hinge-loss"), View(queries="10-50")
+    before, cut_before = lab.fit_config(fit), lab.config(fit, cut)
+    monkeypatch.setitem(module.VARIANTS, "hinge-loss", ("default", {"loss": {"kind": "hinge", "margin": 0.1}}))
+    assert lab.fit_config(fit) != before
+    monkeypatch.undo()
+    assert lab.config(fit, cut) == cut_before
+    assert cut_before["code"] != lab.config(fit, View())["code"]
+
+
+def test_pieces_are_measured_once_and_failures_shown(lab):
     fit = Fit(data="first", method="histogram")
     config = lab.piece_config("toy", fit, "neuroseqret.experiments.hash_curve", way="a")
     assert config["experiment"] == "toy"

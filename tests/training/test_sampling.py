@@ -35,7 +35,7 @@ def test_positives_are_the_relevant_ones(relevance):
 
 
 def test_no_sequence_of_a_group_without_train_query_is_drawn():
-    sampler = PairSampler(BY_GROUP, np.array([0, 1]), size=16)
+    sampler = PairSampler(BY_GROUP, np.array([0, 1]), size=16, pseudo_from="train")
     drawn = np.concatenate([np.concatenate([b.corpus, b.pseudo]) for b in map(sampler.batch, range(30))])
     assert set(BY_GROUP.labels[drawn]) == {BY_GROUP.query_labels[0], BY_GROUP.query_labels[1]}
 
@@ -53,6 +53,14 @@ def test_pseudo_queries_of_the_whole_corpus_come_from_any_group():
     batches = [sampler.batch(step) for step in range(20)]
     assert set(BY_GROUP.labels[np.concatenate([b.pseudo for b in batches])]) == {0, 1, 2}
     assert set(np.concatenate([b.queries for b in batches])) == {0}
+
+
+def test_where_no_two_corpus_sequences_belong_together_all_anchors_are_queries():
+    alone = Relevance.from_groups(toy(list("abc")), toy(list("abc")))
+    batch = PairSampler(alone, np.arange(3), size=8).batch(0)
+    assert len(batch.pseudo) == 0
+    assert batch.positive.shape == (len(batch.queries), len(batch.corpus))
+    assert len(batch.queries) > 0
 
 
 def test_nothing_relevant_is_one_clear_error():

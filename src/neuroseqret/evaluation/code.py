@@ -61,10 +61,16 @@ def _imports(module: str, root: Path) -> set[str]:
 
 
 def _module(name: str, root: Path) -> str | None:
-    """The module that a dotted name is or lies in; None for a silent one and for a package, which gathers names."""
-    for candidate in (name, name.rpartition(".")[0]):
+    """The module that a dotted name is or lies in, also where a room's package gathers it; None for a silent one."""
+    above, _, last = name.rpartition(".")
+    for candidate in (name, above):
         if candidate.startswith(f"{root.name}.") and _file(candidate, root).exists():
             return None if candidate in SILENT else candidate
+    gathered = _file(f"{above}.__init__", root)
+    if above.startswith(f"{root.name}.") and gathered.exists():
+        for found in sorted(_parsed(gathered)[1]):
+            if found != name and found.rpartition(".")[2] == last:
+                return _module(found, root)
     return None
 
 

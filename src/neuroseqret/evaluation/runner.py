@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from neuroseqret.models.folder import read_config
 
 ALWAYS = ("random", "histogram")
 Remark = Callable[[str], None]
-T = TypeVar("T")
 
 
 class Registry(Protocol):
@@ -135,7 +134,7 @@ def _result(
             )
         else:
             model = registry.load(name)
-            _check_unseen(name, task)
+            _check_unseen(name, task, remark)
         answers = answer(model, task, progress, what=name)
     except UserError as error:
         return Result(name, None, time.monotonic() - begun, error=str(error))
@@ -150,16 +149,24 @@ def _result(
     return Result(name, answers, seconds)
 
 
-def _check_unseen(name: str, task: Task) -> None:
+def _check_unseen(name: str, task: Task, remark: Remark) -> None:
     """A model folder may answer in `unseen` only if it was not trained with the ranked half.
 
-    It was not if its training corpus is the task's training half, or another corpus altogether; a model that was
-    trained with this whole corpus has seen everything.
+    It was not if its training corpus is the task's training half. A model that was trained with this whole corpus has
+    seen everything. Of any other corpus only its hash is known, so whether it shares sequences with the ranked half
+    cannot be told, and that is said.
     """
-    if task.condition == "unseen":
-        trained_on = read_config(name).get("corpus_fingerprint")
-        if trained_on == task.whole_corpus.fingerprint():
-            raise UserError(
-                "was trained with this whole corpus, so none of it is unseen; name the method instead of the folder "
-                "to have it trained with one half"
-            )
+    if task.condition != "unseen":
+        return
+    config = read_config(name)
+    places = (config, config.get("info", {}), config.get("first_stage", {}))
+    trained_on = {place["corpus_fingerprint"] for place in places if "corpus_fingerprint" in place}
+    if task.whole_corpus.fingerprint() in trained_on:
+        raise UserError(
+            "was trained with this whole corpus, so none of it is unseen; name the method instead of the folder "
+            "to have it trained with one half"
+        )
+    if trained_on != {task.training_corpus.fingerprint()}:
+        remark(
+            f"{name} was trained with another corpus; if that holds sequences of the ranked half, they are not unseen"
+        )

@@ -15,7 +15,7 @@ from neuroseqret.experiments.plan import View
 from neuroseqret.methods import BASELINES, MODELS
 
 SIMPLE = ("random", "histogram", "histogram-metric", "gru")  # not among the paper's nine baselines
-PROCESSES = ("rmtpp", "sahp", "thp")
+SERIES, PROCESSES = ("mass", "udtw", "sharp"), ("rmtpp", "sahp", "thp")
 NINE = [name for name in BASELINES if name not in SIMPLE]
 NAMES = {"AP": "MAP", "nDCG@10": "nDCG@10", "RR": "RR", "nDCG@20": "nDCG@20"}
 WHAT = {"full": "the whole corpus ranked", "sampled": "all relevant and 1000 other sequences ranked, as in the paper"}
@@ -136,8 +136,12 @@ def findings(measured: Measured) -> list[Finding]:
         f"`rank-{name}` is above `{name}` on": measured.above((f"rank-{name}", "default"), (name, "default"), view)
         for name in PROCESSES
     }
-    series, processes = (_mean_of(measured, names, view) for names in (("mass", "udtw", "sharp"), PROCESSES))
-    equal = f"the mean over sets and methods is {number(series)} for the former, {number(processes)} for the latter"
+    both = [data for data in measured.data if {*SERIES, *PROCESSES} <= {*measured.baselines(data, view)}]
+    series, processes = (_mean_of(measured, both, names, view) for names in (SERIES, PROCESSES))
+    equal = (
+        f"the mean over methods and the {len(both)} sets with all of them is {number(series)} for the former, "
+        f"{number(processes)} for the latter"
+    )
     return [
         Finding(
             "SelfAttn and CrossAttn rank above all nine baselines, but for Rank-THP on Twitter (MAP).",
@@ -162,11 +166,11 @@ def standing(measured: Measured) -> list[str]:
                 continue
             wins, sets = _above_all(measured, row, list(BASELINES), View(), corpus)
             up, down = ([d for d in measured.data if signs.get((d, row)) == sign] for sign in "▲▼")
-            if sets:
+            if any(len(measured.values(row_fit(data, row, corpus), View())) for data in measured.data):
                 lines.append(
-                    f"- `{label(row)}`, corpus {corpus}: MAP above every baseline on {of(wins, sets)} sets; against "
-                    f"the best baseline significantly above on {len(up)}{_names(up)}, below on {len(down)}"
-                    f"{_names(down)}."
+                    f"- `{label(row)}`, corpus {corpus}: MAP above every baseline on {of(wins, sets)} sets on which "
+                    f"all {len(BASELINES)} were measured; against the best measured one significantly above on "
+                    f"{len(up)}{_names(up)}, below on {len(down)}{_names(down)}."
                 )
     return lines
 
@@ -176,18 +180,17 @@ def _names(sets: list[str]) -> str:
 
 
 def _above_all(measured: Measured, row: Row, others: list[str], view: View, corpus: str = "seen") -> tuple[int, int]:
-    """On how many sets a row has a higher MAP than all of the others, and on how many they can be compared."""
+    """On how many sets a row has a higher MAP than all of the others, and on how many all of them were measured."""
     won, sets = 0, 0
     for data in measured.data:
         mine = measured.mean(row_fit(data, row, corpus), view)
         theirs = [b for b in measured.baselines(data, view, corpus) if b in others]
-        if not np.isnan(mine) and theirs:
+        if not np.isnan(mine) and len(theirs) == len(others):
             sets += 1
             won += mine > measured.mean(row_fit(data, (theirs[0], "default"), corpus), view)
     return int(won), sets
 
 
-def _mean_of(measured: Measured, names: tuple[str, ...], view: View) -> float:
-    means = [measured.mean(row_fit(data, (name, "default")), view) for data in measured.data for name in names]
-    known = [mean for mean in means if not np.isnan(mean)]
-    return float(np.mean(known)) if known else float("nan")
+def _mean_of(measured: Measured, sets: list[str], names: tuple[str, ...], view: View) -> float:
+    means = [measured.mean(row_fit(data, (name, "default")), view) for data in sets for name in names]
+    return float(np.mean(means)) if means else float("nan")

@@ -19,6 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import neuroseqret
 from neuroseqret.errors import UserError
 from neuroseqret.index.lock import held
 from neuroseqret.readers.files import new_file
@@ -86,11 +87,16 @@ class Cells:
 
 
 def commit() -> str:
-    """The commit that is checked out, or `unknown` outside a repository."""
-    done = subprocess.run(
-        ["git", "rev-parse", "--short=10", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
-    )
-    return done.stdout.strip() if done.returncode == 0 else "unknown"
+    """The commit that is checked out, with a + if the package differs from it; `unknown` outside a repository."""
+    package = Path(neuroseqret.__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=package, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    if not git("ls-files", "--", "__init__.py"):  # installed somewhere below another repository
+        return "unknown"
+    return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
 
 
 def _text(value: Any, depth: int = 0) -> str:

@@ -26,7 +26,7 @@ from neuroseqret.experiments.plan import Fit, View, views
 from neuroseqret.models.base import RelevanceModel, Scores
 from neuroseqret.models.presets import PAPER_TABLE
 from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.models.variants import VARIANTS
+from neuroseqret.models.variants import VARIANTS, variant
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.folder import CORPUS, DataFolder, read_folder
 
@@ -258,7 +258,7 @@ class Lab:
         """A new model, its budget, and what has been spent on its first stage, which is the SelfAttention's cell."""
         preset = f"paper-{fit.data}" if fit.preset == "paper" and fit.data in PAPER_TABLE else fit.preset
         if fit.variant:
-            return SelfAttention(preset, **VARIANTS[fit.variant][1]), self.max_seconds, {}
+            return variant(fit.variant, fit.data), self.max_seconds, {}
         if fit.method in SECOND_STAGES:
             first, spent = self.fitted(fit.model_copy(update={"method": "self"}))
             assert isinstance(first, SelfAttention)

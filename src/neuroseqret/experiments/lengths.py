@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from neuroseqret.experiments import accuracy, plan
+from neuroseqret.experiments.cutting import CUTS, Cut
 from neuroseqret.experiments.lab import Lab
 from neuroseqret.experiments.markdown import Finding, bold_best, counted, points, table
 from neuroseqret.experiments.measured import Measured, label, row_fit
-from neuroseqret.experiments.cutting import CUTS, Cut
 from neuroseqret.experiments.plan import View
 
 TITLES: dict[Cut, str] = {"whole": "whole queries", "10-50": "10 to 50 events", "50-100": "50 to 100 events"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from copy import copy
 
 import numpy as np
@@ -36,11 +36,17 @@ class Measured:
                 self.results[fit, view][config["seed"]] = result
         self.commits = sorted(cells.commits())
 
-    def first_seed(self) -> Measured:
-        """The same without what other seeds than 0 gave."""
+    def with_seeds(self, seeds: Set[int]) -> Measured:
+        """The same without what other seeds gave."""
         only = copy(self)
-        only.results = {key: {0: seeds[0]} for key, seeds in self.results.items() if 0 in seeds}
+        only.results = {key: {s: by_seed[s] for s in by_seed if s in seeds} for key, by_seed in self.results.items()}
         return only
+
+    def common_seeds(self, first: Fit, second: Fit, view: View) -> set[int]:
+        """Seeds with which both were measured."""
+        answered = (self.results.get((fit, view), {}).items() for fit in (first, second))
+        one, other = ({seed for seed, result in found if "error" not in result} for found in answered)
+        return one & other
 
     @property
     def data(self) -> list[str]:

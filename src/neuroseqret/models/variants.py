@@ -16,7 +16,6 @@ DEFAULT_VARIANTS: dict[str, Variant] = {
     "no-pooled": ("default", {"vector": {"pooled": False}}),
     "no-fisher": ("default", {"vector": {"fisher": "none"}}),
     "no-whitening": ("default", {"vector": {"whitening": False}}),
-    "no-survival": ("default", {"vector": {"survival": False}}),
     "linear-projection": ("default", {"projection": {"kind": "linear"}}),
     "no-projection": ("default", {"projection": {"kind": "none"}, "head": None}),
     "no-head-phase": ("default", {"head": None}),
@@ -26,9 +25,6 @@ DEFAULT_VARIANTS: dict[str, Variant] = {
     "unwarping": ("default", {"unwarp": {}}),
     "hinge-loss": ("default", {"loss": {"kind": "hinge"}}),
     "pseudo-train": ("default", {"batch": {"pseudo_from": "train"}}),
-    "random-crops": ("default", {"batch": {"crop_share": 0.6}}),
-    "mark-dropout": ("default", {"batch": {"mark_dropout": 0.1}}),
-    "wider": ("default", {"encoder": {"width": 48}}),
 }
 
 #: The six scores of the paper's ablation, in its order; the last is the whole model.

@@ -43,6 +43,12 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_replaceable(target: Path, marker: str) -> None:
+    """Raise a `UserError` where `new_folder` would: something of another kind is there."""
+    if target.exists() and not (target.is_dir() and (not any(target.iterdir()) or (target / marker).exists())):
+        raise UserError(f"{target}: exists and holds no {marker}; choose another name")
+
+
 @contextmanager
 def new_folder(path: str | PathLike[str], marker: str) -> Iterator[Path]:
     """A temporary folder to fill; takes the place of `path` if the block succeeds, removed if it raises.
@@ -51,8 +57,7 @@ def new_folder(path: str | PathLike[str], marker: str) -> Iterator[Path]:
     same kind.
     """
     target = Path(path)
-    if target.exists() and not (target.is_dir() and (not any(target.iterdir()) or (target / marker).exists())):
-        raise UserError(f"{target}: exists and holds no {marker}; choose another name")
+    check_replaceable(target, marker)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
