@@ -1,4 +1,6 @@
-r"""UDTW, dynamic time warping as in the UCR suite: standardised series, a warping window, lower bounds that prune.
+r"""UDTW, dynamic time warping with the UCR suite's means: standardised series, a warping window, pruning lower bounds.
+
+(The suite looks for the best window of a long series; here two series are warped as a whole, end to end.)
 
 Of two standardised series a (n values) and b (m values) the distance is
 

@@ -16,7 +16,7 @@ def embed(
     out: Path = typer.Option(..., "--out", help="Parquet file to write: columns id and embedding."),
     query: bool = typer.Option(False, "--query", help="Embed as queries (unwarped) instead of as corpus."),
 ) -> None:
-    """Embed sequences: unit vectors whose dot product is the model's relevance.
+    """Embed sequences: unit vectors, whose dot product is the model's relevance (in preset 'paper' its kernel part).
 
     Reads and writes in batches, so the file may be larger than memory.
     """

@@ -8,8 +8,10 @@ prior of weight :math:`\alpha`, the next outcome is distributed as the posterior
 
 and the gain in likelihood that the set gives to a sequence, per event, is
 
-.. math:: G(H | S) = \frac{1}{|H|} \bigl[\log p(H | S) - \log p(H)\bigr]
-                   = \frac{1}{|H|} \sum_i \log \frac{p(y_i | a_i, S)}{\pi(y_i | a_i)}.
+.. math:: G(H | S) = \frac{1}{n} \bigl[\log p(H | S) - \log p(H)\bigr]
+                   = \frac{1}{n} \sum_i \log \frac{p(y_i | a_i, S)}{\pi(y_i | a_i)},
+
+n the events of H that the table counts.
 
 It is the cross-conditional likelihood of a point process in closed form: positive where the sequence looks like the
 set, zero where the set says nothing. Marks unseen in training and first events without a gap are left out.

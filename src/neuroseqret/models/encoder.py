@@ -1,4 +1,6 @@
-r"""Causal self-attention over events: state :math:`h_i` sums up the events up to i and predicts event i + 1.
+r"""Causal self-attention over events: state :math:`h_i` sums up the inputs of events up to i and predicts event i + 1.
+
+(Two of an event's inputs are relative to its whole sequence: its gap less the mean gap, and its place in the window.)
 
 Input of event i: :math:`y_i = E_{x_i} + W [zg_i, zs_i, t_i/T, \dots] + p_i`, a learned vector for the begin (state 0,
 which predicts the first event), then N_b blocks

@@ -9,6 +9,9 @@ where :math:`s' = 1 - (s/3)^2` comes from the smooth bound on log sigma (:math:`
 :math:`a = (z_T - \mu_n)/\sigma_n` and the hazard :math:`\lambda = \phi(a)/\Phi(-a)` the window's end adds
 :math:`[\lambda/\sigma_n, \lambda a s'_n, 0] \otimes [h_n; 1]`. g is a sum over events, which is what makes blocks of a
 long sequence and explanations exact. The information I is diagonal: the mean of g^2 over the corpus.
+
+The models clip every entry of :math:`r_i` at +-5 (`clip`), so that one event of an impossible gap does not drown the
+others; without the clip g is the exact gradient.
 """
 
 from __future__ import annotations

@@ -102,7 +102,10 @@ class LiteralCross(nn.Module):
     # ---------------------------------------------------------------- scores
 
     def scores(self, pairs: Pairs, noisy: bool = False) -> Tensor:
-        """s of every query and candidate: (Q, C); `noisy` adds eta to U, which only Sim feels (gaps do not)."""
+        """s of every query and candidate: (Q, C).
+
+        `noisy` adds eta to U. Sim alone feels it: gaps do not change by it, and the inputs take U without it.
+        """
         own = self.kernel(pairs) if self.kind == "fisher" else -self.divergence(pairs)
         return own - self.gamma * self._distance(pairs, noisy).to(own.dtype)
 

@@ -62,7 +62,7 @@ class SimilaritySettings(_Settings):
 
 
 class UnwarpSettings(_Settings):
-    """Unwarping of query times; weight 0 of the penalty would let it drift."""
+    """Unwarping of query times."""
 
     hidden: int = Field(default=128, ge=1)
     sigma: float = Field(default=0.1, gt=0)
