@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from os import PathLike
 
 from neuroseqret import methods as registry
-from neuroseqret.errors import DataError
+from neuroseqret.errors import DataError, UserError
 from neuroseqret.evaluation.cache import ResultCache
 from neuroseqret.evaluation.protocol import Condition, Protocol, make_task
 from neuroseqret.evaluation.report import Report, Test
-from neuroseqret.evaluation.runner import Remark, run
+from neuroseqret.evaluation.runner import Remark, is_name, run
 from neuroseqret.evaluation.scoring import Progress, silent
+from neuroseqret.models.folder import read_config
 from neuroseqret.readers.folder import DataFolder, read_folder
 
 
@@ -49,6 +50,9 @@ def evaluate(
         seed=seed,
         max_queries=max_queries,
     )
+    if folder.queries.column("split") is None:
+        for name in methods:
+            _check_split(name, seed)
     Report(folder.name, task, [], test)  # a wrong test is found before hours of work, not after
     results = run(
         task,
@@ -60,3 +64,16 @@ def evaluate(
         remark=remark,
     )
     return Report(folder.name, task, results, test)
+
+
+def _check_split(name: str, seed: int) -> None:
+    """Queries without a split are split by the seed: a model of another seed was trained with some that are tested."""
+    if is_name(name, registry):
+        return
+    config = read_config(name)
+    trained = config.get("seed", config.get("info", {}).get("seed"))
+    if trained not in (None, seed):
+        raise UserError(
+            f"{name}: was trained with seed {trained}, and queries without a 'split' column are split by the seed, so "
+            f"that it has learned from queries that are tested now; evaluate with --seed {trained}"
+        )

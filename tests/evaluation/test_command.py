@@ -77,6 +77,19 @@ def test_a_failing_method_is_shown_with_its_reason(data, tmp_path):
     assert "was trained with another corpus" in " ".join(done.stderr.split())  # whether they overlap cannot be told
 
 
+def test_a_model_of_another_seed_has_seen_queries_that_the_seed_splits_off(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEUROSEQRET_CACHE", str(tmp_path / "cache"))
+    queries, corpus = simulate(queries_per_group=10)
+    unsplit = queries.without_columns("split")
+    write_folder(tmp_path / "toy", corpus, unsplit)
+    model = HistogramMetric(loop={"steps": 3, "evaluations": 1}).fit(unsplit, corpus, seed=1)
+    arguments = ("evaluate", str(tmp_path / "toy"), "--method", str(model.save(tmp_path / "model")))
+    done = call(*arguments)
+    assert done.returncode == 2
+    assert "evaluate with --seed 1" in done.stderr
+    assert call(*arguments, "--seed", "1").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -110,6 +110,15 @@ def test_types_are_told_by_all_values_not_the_first(tmp_path: Path, monkeypatch:
     assert EventSequences.concat(parts) == back
 
 
+def test_codes_made_of_digits_stay_as_written(tmp_path: Path) -> None:
+    text = "id,time,mark,postcode,card,price\na,1,0,01234,1234567890123456789,10\nb,2,1,56789,1,2.50\n"
+    (tmp_path / "a.csv").write_text(text)
+    back = read(tmp_path / "a.csv")
+    assert back.column("postcode").to_pylist() == ["01234", "56789"]
+    assert back.column("card").to_pylist() == ["1234567890123456789", "1"]
+    assert back.column("price").to_pylist() == [10.0, 2.5]
+
+
 def test_a_sequence_longer_than_a_block_is_scanned_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_csv, "BLOCK", 128)
     lines = ["a,0,1", *(f"b,{i},0" for i in range(200)), "c,1,1", "c,2,0"]

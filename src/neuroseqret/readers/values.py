@@ -16,7 +16,8 @@ from neuroseqret.readers.damage import first_line
 DATETIME_UNIT = "seconds"
 #: Whole numbers in their usual spelling (so that no text is lost in them), and numbers in any.
 WHOLE_PATTERN = r"^(0|-?[1-9][0-9]{0,17})$"
-NUMBER_PATTERN = r"^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|-?inf)$"
+#: Digits with a leading zero, or more of them than a float keeps, are a code and no number: a postcode, a card.
+NUMBER_PATTERN = r"^([+-]?(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?|nan|-?inf)$"
 #: More kinds of events than this are taken for a damaged number.
 MOST_MARKS = 1 << 20
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
