@@ -56,6 +56,17 @@ def test_every_table_counts_every_event_that_has_its_context() -> None:
         assert cells.codes.max(initial=0) < cells.contexts * cells.outcomes
 
 
+def test_no_edge_of_gap_classes_lies_on_a_value() -> None:
+    """Gaps of a ticking clock are equal up to rounding; an edge on one would put equal gaps on both sides."""
+    ticks = np.random.default_rng(0).choice([0.1, 0.2, 0.3, 0.7], (40, 30))
+    corpus = EventSequences.from_lists([(np.cumsum(row), np.zeros(30, int)) for row in ticks], starts=np.zeros(40))
+    scale = TimeScale.fit(corpus)
+    values = (np.log(np.array([0.1, 0.2, 0.3, 0.7]) + scale.eps) - scale.mean) / scale.sd
+    for name, edges in EventTables.fit(corpus, scale, 1).edges.items():
+        if name.startswith("gap"):
+            assert np.abs(edges[:, None] - values).min() > 1e-3, name
+
+
 def test_part_of_the_window_is_the_tenth_that_the_event_falls_in() -> None:
     batch = EventSequences.from_lists([([0.0, 0.55, 1.0], [0, 0, 0])], starts=[0.0], ends=[1.0])
     k = TABLES.index(Table("part"))

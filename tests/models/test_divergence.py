@@ -49,3 +49,10 @@ def test_sum_over_all_pairs_is_that_of_the_loops(seed: int) -> None:
                         two = NextEvent(second.mu[q, i], second.sigma[q, i], second.log_marks[q, i])
                         total += float(next_event_divergence(one, two))
             np.testing.assert_allclose(float(found[q, c]), total, rtol=1e-8, atol=1e-8)
+
+
+def test_equal_distributions_far_from_zero_differ_by_nothing_in_single_precision() -> None:
+    alike = NextEvent(torch.full((1, 1, 200), 300.0), torch.full((1, 1, 200), 0.4), torch.zeros(1, 1, 200, 1))
+    query = NextEvent(*(x[:, 0] for x in vars(alike).values()))
+    seen = torch.ones(1, 1, 200, dtype=torch.bool)
+    assert abs(float(all_pairs_divergence(alike, seen, query, seen[:, 0]))) < 0.01

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from naive import models as naive
 from naive.cross_data import awkward, first_stage, small_set
 from neuroseqret.batching import pad
+from neuroseqret.models.cross_attention import CrossAttention
 from neuroseqret.models.hash_cross_attention import HashCrossAttention
 from neuroseqret.models.heads import NextEvent
+from neuroseqret.models.literal_cross import LiteralCross
 
 QUICK = {"literal": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
 PRESETS = ["default", "paper"]
@@ -73,3 +76,29 @@ def test_paper_score_is_the_sum_of_divergences_and_sim() -> None:
                 total += np.log(s2 / s1) + (s1**2 + shift**2) / (2 * s2**2) - 0.5
                 total += mark_divergence(candidate.log_marks[c].exp().tolist(), query.log_marks[q].exp().tolist())
     assert float(found[1]) == pytest.approx(total, rel=1e-3, abs=1e-2)
+    assert_scores_are(model, -found.numpy(), fitted("paper").score(queries[:1], corpus[:2])[0])
+
+
+def test_paper_kernel_is_the_product_of_fisher_vectors_and_sim_is_taken_off() -> None:
+    queries, corpus = small_set()
+    whole = CrossAttention("paper", first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
+    model = whole.literal
+    assert model is not None
+    with torch.no_grad():
+        pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[:2]))
+        of_query = model.information.whiten(model.gradients(pairs.query_inputs, pairs.query_states))
+        of_corpus = model.information.whiten(model.gradients(pairs.inputs, pairs.states[0]))
+    assert_scores_are(model, (of_corpus @ of_query[0]).numpy(), whole.score(queries[:1], corpus[:2])[0])
+
+
+def assert_scores_are(model: LiteralCross, own: np.ndarray, found: np.ndarray) -> None:
+    """The first query's scores of the first two candidates: own part - gamma (Delta_t + Delta_x) on U(times)."""
+    queries, corpus = small_set()
+    with torch.no_grad():
+        asked = model.unwarped(pad(queries[:1]))
+    for c, candidate in enumerate(pad(corpus[k : k + 1]) for k in range(2)):
+        sides = [
+            part for b in (asked, candidate) for part in (b.times[0].tolist(), b.marks[0].tolist(), float(b.spans[0]))
+        ]
+        expected = own[c] - model.gamma * sum(naive.deltas(*sides, normalised=False))
+        assert found[c] == pytest.approx(expected, rel=1e-4, abs=1e-2)

@@ -207,6 +207,34 @@ def test_a_run_that_was_cut_off_goes_on(model, tmp_path, monkeypatch):
     np.testing.assert_array_equal(resumed.embed(CORPUS), model.embed(CORPUS))
 
 
+def test_a_checkpoint_of_other_relevance_is_refused(tmp_path, monkeypatch):
+    from neuroseqret.models import fitting
+
+    def cut_off(*_, **__):
+        raise KeyboardInterrupt
+
+    known = Relevance.from_groups(QUERIES, CORPUS)
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting.Fitting, "head_phase", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            SelfAttention(**SMALL).fit(QUERIES, CORPUS, known, seed=1, checkpoint=tmp_path / "c")
+    other = Relevance(known.offsets, (known.rows + 1) % len(CORPUS), len(CORPUS))
+    with pytest.raises(UserError, match="another run"):
+        SelfAttention(**SMALL).fit(QUERIES, CORPUS, other, seed=1, checkpoint=tmp_path / "c")
+
+
+@pytest.mark.parametrize("head", [None, {"steps": 20, "evaluations": 1}])
+def test_validation_is_of_the_score_that_the_model_gives(head):
+    settings = {**SMALL, "joint": {"steps": 5, "evaluations": 1}, "head": head}
+    settings |= {"similarity": {"form": "normalised", "gamma": 3.0}, "unwarp": {"hidden": 8}}
+    trained = SelfAttention(**settings).fit(QUERIES, CORPUS, seed=0)
+    rows = np.flatnonzero(np.array(QUERIES.column("split").to_pylist()) == "validation")
+    truth = Relevance.from_groups(QUERIES, CORPUS).select_queries(rows)
+    scored = mean_average_precision(trained.score(QUERIES[rows], CORPUS), truth)
+    # Without a head phase the whitening of the last look is a running one, so ranks may differ a little.
+    assert trained.info["validation"]["AP"] == pytest.approx(scored, abs=1e-6 if head else 0.02)
+
+
 def test_fisher_vectors_over_all_parameters(tmp_path):
     everything = {**SMALL, "vector": {"fisher": "all"}, "joint": {"steps": 3}, "head": {"steps": 5}}
     trained = SelfAttention(**everything).fit(QUERIES, CORPUS, seed=0)

@@ -61,3 +61,10 @@ def test_noise_is_one_shift_a_sequence():
     noise = Unwarp(10.0, sigma=0.2).noise(5000)
     assert noise.shape == (5000, 1)
     assert noise.std().item() == pytest.approx(2.0, rel=0.05)
+
+
+def test_short_gaps_late_in_a_long_window_survive():
+    unwarp = Unwarp(2.5e6)
+    torch.nn.init.zeros_(unwarp.net[-1].weight)  # u = 1 exactly
+    times = 2.4e6 + 0.001 * torch.arange(5, dtype=torch.float64)
+    torch.testing.assert_close(unwarp(times).detach().diff(), times.diff(), rtol=1e-5, atol=0)
