@@ -107,6 +107,14 @@ def test_a_failed_cell_says_why_below_the_tables(by_hand):
     assert accuracy.failures(by_hand) == "Failed:\n\n- gru on toy (1 cells): did not learn"
 
 
+def test_fits_that_other_work_disturbed_are_named(tmp_path):
+    cells = Cells(tmp_path)
+    for method, cpu in (("gru", 110.0), ("thp", 60.0)):
+        spent = {"fit_seconds": 120.0, "fit_cpu_seconds": cpu}
+        put(cells, Fit(data="toy", method=method), View(), ranking([0.1] * 9) | spent)
+    assert accuracy.disturbed(Measured(cells)).endswith("disadvantage: thp on toy (corpus seen, seed 0: 50%).")
+
+
 def test_standing_and_claims_count(by_hand):
     lines = accuracy.standing(by_hand)
     assert lines[0].startswith("- `self (paper)`, corpus seen: MAP above every baseline on 0 of 0 sets on which all 13")

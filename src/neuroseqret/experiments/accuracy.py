@@ -8,8 +8,19 @@ import numpy as np
 
 from neuroseqret.evaluation.significance import holm
 from neuroseqret.experiments import paper_values, plan, second_stages
-from neuroseqret.experiments.lab import Lab
-from neuroseqret.experiments.markdown import MISSING, Finding, bold_best, counted, details, number, of, points, table
+from neuroseqret.experiments.lab import QUIET, Lab
+from neuroseqret.experiments.markdown import (
+    MISSING,
+    Finding,
+    bold_best,
+    counted,
+    details,
+    listed,
+    number,
+    of,
+    points,
+    table,
+)
 from neuroseqret.experiments.measured import LEVEL, Measured, Row, label, row_fit
 from neuroseqret.experiments.plan import View
 from neuroseqret.methods import BASELINES, MODELS
@@ -19,6 +30,7 @@ SERIES, PROCESSES = ("mass", "udtw", "sharp"), ("rmtpp", "sahp", "thp")
 NINE = [name for name in BASELINES if name not in SIMPLE]
 NAMES = {"AP": "MAP", "nDCG@10": "nDCG@10", "RR": "RR", "nDCG@20": "nDCG@20"}
 WHAT = {"full": "the whole corpus ranked", "sampled": "all relevant and 1000 other sequences ranked, as in the paper"}
+LONG = 10.0  # seconds: a shorter fit was not cut off by its budget
 CONDITIONS = [(corpus, view) for corpus in plan.CORPORA for view in (View(), View(protocol="sampled"))]
 
 
@@ -42,6 +54,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         *(accuracy_table(measured, *which) for which in shown),
         details("The other measures in the other conditions", "\n\n".join(accuracy_table(measured, *w) for w in rest)),
         failures(measured),
+        disturbed(measured),
         second_stages.report(measured),
         beside_the_paper(measured),
     ]
@@ -93,6 +106,19 @@ def failures(measured: Measured) -> str:
                 reasons[key] = reasons.get(key, 0) + 1
     lines = [f"- {name} on {data} ({count} cells): {why}" for (name, data, why), count in sorted(reasons.items())]
     return "\n".join(["Failed:", "", *lines]) if lines else ""
+
+
+def disturbed(measured: Measured) -> str:
+    """What was trained while other work took a part of its core: its seconds were worth less than the others'."""
+    found = set()
+    for (fit, view), by_seed in measured.results.items():
+        for seed, result in by_seed.items():
+            wall, cpu = result.get("fit_seconds", 0.0), result.get("fit_cpu_seconds", 0.0)
+            if view == View() and wall > LONG and cpu < QUIET * wall:
+                found.add(f"{fit.label} on {fit.data} (corpus {fit.corpus}, seed {seed}: {cpu / wall:.0%})")
+    return (
+        f"Trained with less than {QUIET:.0%} of a core, so at a disadvantage: {listed(sorted(found))}." if found else ""
+    )
 
 
 def beside_the_paper(measured: Measured) -> str:
