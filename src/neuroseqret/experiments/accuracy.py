@@ -193,10 +193,10 @@ def standing(measured: Measured) -> list[str]:
             wins, sets = _above_all(measured, row, list(BASELINES), View(), corpus)
             up, down = ([d for d in measured.data if signs.get((d, row)) == sign] for sign in "▲▼")
             if any(len(measured.values(row_fit(data, row, corpus), View())) for data in measured.data):
+                every = f"above every baseline on {of(wins, sets)} sets on which all {len(BASELINES)} were measured; "
                 lines.append(
-                    f"- `{label(row)}`, corpus {corpus}: MAP above every baseline on {of(wins, sets)} sets on which "
-                    f"all {len(BASELINES)} were measured; against the best measured one significantly above on "
-                    f"{len(up)}{_names(up)}, below on {len(down)}{_names(down)}."
+                    f"- `{label(row)}`, corpus {corpus}: MAP {every if sets else ''}against the best measured baseline "
+                    f"significantly above on {len(up)}{_names(up)}, below on {len(down)}{_names(down)}."
                 )
     return lines
 
