@@ -1,10 +1,23 @@
-"""Where things are kept."""
+"""Where things are kept, and with which rights."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from neuroseqret.readers import files
+
+
+def test_what_is_written_has_the_mode_of_any_new_file(tmp_path):
+    mask = os.umask(0o027)
+    try:
+        with files.new_file(tmp_path / "file") as path:
+            path.write_text("x")
+        with files.new_folder(tmp_path / "folder", "marker") as path:
+            (path / "marker").write_text("x")
+    finally:
+        os.umask(mask)
+    assert [oct((tmp_path / name).stat().st_mode & 0o777) for name in ("file", "folder")] == ["0o640", "0o750"]
 
 
 def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):

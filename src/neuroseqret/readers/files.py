@@ -65,7 +65,7 @@ def new_folder(path: str | PathLike[str], marker: str) -> Iterator[Path]:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
     try:
         yield temporary
-        os.chmod(temporary, 0o755)
+        _as_new(temporary, 0o777)
         if target.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
             os.replace(target, old / "folder")
@@ -87,8 +87,12 @@ def _sibling(target: Path) -> Path:
     except OSError as error:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
     os.close(handle)
-    # mkstemp makes files private; a data file gets the mode that any new file would have.
+    _as_new(name, 0o666)
+    return Path(name)
+
+
+def _as_new(path: str | Path, mode: int) -> None:
+    """Temporary files and folders are made private; this gives them the mode that any new one would have."""
     mask = os.umask(0)
     os.umask(mask)
-    os.chmod(name, 0o666 & ~mask)
-    return Path(name)
+    os.chmod(path, mode & ~mask)
