@@ -223,6 +223,18 @@ def test_a_checkpoint_of_other_relevance_is_refused(tmp_path, monkeypatch):
         SelfAttention(**SMALL).fit(QUERIES, CORPUS, other, seed=1, checkpoint=tmp_path / "c")
 
 
+def test_unwarping_learns_although_some_crops_are_over_in_no_time():
+    tied = (np.concatenate([[1.0, 2.0, 3.0], np.full(60, 4.0)]), np.zeros(63, int))
+    at_once = EventSequences.from_lists(
+        [tied if k % 3 == 0 else (q.times, q.marks) for k, q in enumerate(QUERIES)],
+        ids=QUERIES.ids.to_pylist(),
+        groups=QUERIES.groups.to_pylist(),
+        metadata={"split": QUERIES.column("split").to_pylist()},
+    )
+    trained = SelfAttention("paper", **PAPER).fit(at_once, CORPUS, seed=0)
+    assert np.isfinite(trained.score(at_once, CORPUS)).all()
+
+
 @pytest.mark.parametrize("head", [None, {"steps": 20, "evaluations": 1}])
 def test_validation_is_of_the_score_that_the_model_gives(head):
     settings = {**SMALL, "joint": {"steps": 5, "evaluations": 1}, "head": head}

@@ -128,8 +128,8 @@ class Fitting:
         rng = np.random.default_rng([self.seed, step, 1])
         corpus = pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
         batch = join(self._unwarped(pad(self.queries, pairs.queries)), corpus)
-        cropped = self.scale.inputs(crop(batch, b.crop, b.crop_share, rng))
-        return forget_marks(cropped, b.mark_dropout, self.network.process.encoder.marks), batch
+        inputs = self.scale.inputs(_steady(crop(batch, b.crop, b.crop_share, rng)))
+        return forget_marks(inputs, b.mark_dropout, self.network.process.encoder.marks), batch
 
     def _unwarped(self, queries: Batch) -> Batch:
         return queries if self.network.unwarp is None else unwarped(self.network.unwarp, queries)
@@ -269,6 +269,13 @@ def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
     times, spans = (unwarp(x.to(device)).to(x.device) for x in (queries.times, queries.spans))
     times = torch.where(queries.mask, times, torch.zeros_like(times))
     return Batch(queries.rows, times, queries.marks, queries.lengths, spans)
+
+
+def _steady(batch: Batch) -> Batch:
+    """The same batch; sequences that are over in no time pass no gradient, which would divide by their span."""
+    still = batch.spans <= 0
+    times = torch.where(still[:, None], batch.times.detach(), batch.times)
+    return Batch(batch.rows, times, batch.marks, batch.lengths, torch.where(still, batch.spans.detach(), batch.spans))
 
 
 def with_similarity(kernel: Scores, asked: Batch, candidates: EventSequences, settings: SimilaritySettings) -> Scores:

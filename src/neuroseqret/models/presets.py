@@ -98,7 +98,7 @@ class Settings(_Settings):
     loss: LossSettings = LossSettings()
     batch: BatchSettings = BatchSettings()
     warm_up: LoopSettings = LoopSettings(steps=60)
-    joint: LoopSettings = LoopSettings(steps=900)
+    joint: LoopSettings = LoopSettings(steps=400)
     joint_epochs: float = Field(
         default=10.0, gt=0
     )  # few sequences get fewer joint steps: the encoder learns them by heart
