@@ -91,6 +91,7 @@ def _draw(shown: dict[str, tuple[str, Result]], folder: Path) -> None:
         left.set_title(f"{data}: {MODELS[name]}", fontsize=9)
         left.set_xlabel(f"t, {unit}", fontsize=8)
         left.set_ylabel(f"U(t) − t, {unit}", fontsize=8)
+        left.yaxis.set_major_formatter("{x:g}")  # a power of ten above the axis would run into the title
         left.margins(y=0.35)
         left.legend(fontsize=8, frameon=False, loc="upper left", ncols=2)
         query, hit = result["query"], result["hit"]
