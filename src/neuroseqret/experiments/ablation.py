@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroseqret.evaluation.significance import holm
 from neuroseqret.experiments.lab import Lab, variant_fit
-from neuroseqret.experiments.markdown import Finding, number, of, table
+from neuroseqret.experiments.markdown import Finding, measured_table, number, of
 from neuroseqret.experiments.measured import LEVEL, Measured
 from neuroseqret.experiments.plan import View
 
@@ -75,7 +75,7 @@ def _table(measured: Measured, variants: dict[str, str]) -> str:
             for g, q in zip(gains[name], row, strict=True)
         ]
         lines.append([variants[name], *cells, number(_mean(gains[name]), "+.1f")])
-    return table(["variant", *measured.data, "mean"], lines)
+    return measured_table(["variant", *measured.data, "mean"], lines)
 
 
 def gain(measured: Measured, data: str, name: str, base: str) -> float:

@@ -16,6 +16,7 @@ from neuroseqret.experiments.markdown import (
     counted,
     details,
     listed,
+    measured_table,
     number,
     of,
     points,
@@ -65,8 +66,11 @@ def accuracy_table(measured: Measured, measure: str, corpus: str, view: View) ->
     rows, signs = plan.rows(), marks(measured, measure, corpus, view)
     columns = []
     for data in measured.data:
-        means = [measured.mean(row_fit(data, row, corpus), view, measure) for row in rows]
-        cells = [points(measured.values(row_fit(data, row, corpus), view, measure)) for row in rows]
+        fits = [row_fit(data, row, corpus) for row in rows]
+        means = [measured.mean(fit, view, measure) for fit in fits]
+        cells = [
+            "failed" if measured.failed(fit, view) else points(measured.values(fit, view, measure)) for fit in fits
+        ]
         columns.append([c + signs.get((data, r), "") for c, r in zip(bold_best(cells, means), rows, strict=True)])
     lines = [[label(row), *cells] for row, *cells in zip(rows, *columns, strict=True)]
     planned = len(measured.data) * sum(1 if m in plan.DETERMINISTIC else measured.seeds for m, _ in rows)
@@ -74,8 +78,9 @@ def accuracy_table(measured: Measured, measure: str, corpus: str, view: View) ->
     return "\n\n".join(
         [
             f"### {NAMES[measure]}: {WHAT[view.protocol]}; corpus {corpus} in training",
-            table(["method", *measured.data], lines),
-            f"{of(done, planned)} cells measured; {MISSING} is a missing one.",
+            measured_table(["method", *measured.data], lines),
+            f"{of(done, planned)} cells measured; {MISSING} is a missing one, and rows and columns of these alone are "
+            "left out.",
         ]
     )
 

@@ -25,6 +25,7 @@ from neuroseqret.experiments.cutting import Cut, cut_queries
 from neuroseqret.experiments.plan import Fit, View, views
 from neuroseqret.models.base import RelevanceModel, Scores
 from neuroseqret.models.presets import PAPER_TABLE
+from neuroseqret.models.second_stage import SecondStage
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.models.variants import VARIANTS, variant
 from neuroseqret.readers.files import new_file
@@ -202,9 +203,9 @@ class Lab:
         for view in wanted:
             task = self.task(fit, view)
             try:
-                if hasattr(model, "rerank"):  # what is reordered depends on the list
+                if not _scored_apart(model, view):
                     answers = answer(model, task, what=fit.method)
-                else:  # the score of a pair does not: both protocols are read off one matrix
+                else:  # both protocols are read off one matrix
                     if view.queries not in scores:
                         scores[view.queries] = model.score(task.queries, task.corpus)
                     answers = answer_from(scores[view.queries], task, what=fit.method)
@@ -265,6 +266,16 @@ class Lab:
             model = methods.make(fit.method, preset, first_stage=first)
             return model, SECOND_STAGE * self.max_seconds, spent
         return methods.make(fit.method, preset), self.max_seconds, {}
+
+
+def _scored_apart(model: RelevanceModel, view: View) -> bool:
+    """Whether the scores of all pairs give the answers.
+
+    They do not where a second stage reorders the best of its first, and cost too much where it looks at every pair.
+    """
+    if not isinstance(model, SecondStage):
+        return True
+    return view.protocol == "sampled" and model.memory is not None
 
 
 def figures(answers: Answers, by_query: bool) -> Result:

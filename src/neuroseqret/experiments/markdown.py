@@ -32,6 +32,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def measured_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same without the rows and columns in which nothing was measured."""
+    kept = [row for row in rows if any(map(_is_known, row[1:]))]
+    columns = [0, *(k for k in range(1, len(head)) if any(_is_known(row[k]) for row in kept))]
+    return table([head[k] for k in columns], [[row[k] for k in columns] for row in kept]) if kept else NOTHING
+
+
+def _is_known(cell: str) -> bool:
+    return cell not in ("", MISSING)
+
+
 def points(values: FloatArray) -> str:
     """Mean and standard deviation over seeds (of a sample: n - 1); a single value has no deviation."""
     if not len(values):

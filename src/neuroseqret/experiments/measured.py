@@ -67,6 +67,10 @@ class Measured:
         """The mean over queries, one number a seed, in points (0 to 100)."""
         return 100 * np.array([result["measures"][measure] for result in self.answered(fit, view)])
 
+    def failed(self, fit: Fit, view: View) -> bool:
+        """Whether it was tried, and no seed gave an answer."""
+        return bool(self.results.get((fit, view))) and not self.answered(fit, view)
+
     def mean(self, fit: Fit, view: View, measure: str = "AP") -> float:
         """The mean over seeds, in points; NaN where nothing was measured."""
         values = self.values(fit, view, measure)
