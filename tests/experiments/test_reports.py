@@ -18,7 +18,17 @@ from neuroseqret.experiments import (
     unwarping,
 )
 from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.markdown import MISSING, NOTHING, Finding, bold_best, counted, listed, measured_table, points, table
+from neuroseqret.experiments.markdown import (
+    MISSING,
+    NOTHING,
+    Finding,
+    bold_best,
+    counted,
+    listed,
+    measured_table,
+    points,
+    table,
+)
 from neuroseqret.experiments.measured import Measured, label, row_fit
 from neuroseqret.experiments.plan import Fit, View
 
@@ -153,6 +163,7 @@ def test_ablation_is_of_the_first_seed(by_hand, tmp_path):
     text = ablation.report(Measured(cells))
     part = text[text.index("default preset") :]
     assert cell(part, "the whole model", "toy") == "60.0"
+    assert cell(part, "standard deviation over seeds", "toy") == "7.1"
     assert cell(part, "without Fisher vectors", "toy") == "-5.0▼"
     assert cell(part, "without Fisher vectors", "mean") == "-5.0"
     assert "with unwarping" not in part  # not measured

@@ -11,6 +11,7 @@ from neuroseqret.experiments.lab import Lab, variant_fit
 from neuroseqret.experiments.markdown import Finding, measured_table, number, of
 from neuroseqret.experiments.measured import LEVEL, Measured
 from neuroseqret.experiments.plan import View
+from neuroseqret.sequences import FloatArray
 
 PAPER = {
     "paper": "the whole model",
@@ -46,15 +47,15 @@ def measure(lab: Lab) -> None:
 
 def report(measured: Measured, figures: Path | None = None) -> str:
     """MAP of the whole models, differences of the variants, both of the seed that all of them have."""
-    measured = measured.with_seeds({0})
     return "\n\n".join(
         [
             "## Ablation",
-            "MAP of test queries in points, the whole corpus ranked, corpus seen, seed 0 alone: the whole model, and "
-            "below it the difference that a variant makes. ▲ and ▼: significant (paired randomisation test over "
-            "queries, p ≤ 0.05 after Holm's correction over the table). The last column is the mean over the sets on "
-            "which both were measured. The paper's ablation is of CrossAttn, this one of SelfAttn, whose score has the "
-            "same terms.",
+            "MAP of test queries in points, the whole corpus ranked, corpus seen, seed 0 alone: the whole model, its "
+            "deviation over the seeds that were measured, and below the difference that a variant makes. ▲ and ▼: "
+            "significant (paired randomisation test over queries, p ≤ 0.05 after Holm's correction over the table; "
+            "that does not know of seeds: a difference within their deviation may be chance). The last column is the "
+            "mean over the sets on which both were measured. The paper's ablation is of CrossAttn, this one of "
+            "SelfAttn, whose score has the same terms.",
             "### The paper's six scores (preset `paper`)",
             _table(measured, PAPER),
             "### What the default preset adds, one at a time",
@@ -63,24 +64,34 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     )
 
 
-def _table(measured: Measured, variants: dict[str, str]) -> str:
+def _table(every_seed: Measured, variants: dict[str, str]) -> str:
+    measured = every_seed.with_seeds({0})
     base, *others = variants
-    gains = {name: [gain(measured, data, name, base) for data in measured.data] for name in others}
-    pairs = [(variant_fit(d, name), variant_fit(d, base)) for name in others for d in measured.data]
+    sets = [d for d in measured.data if not all(np.isnan(gain(measured, d, name, base)) for name in others)]
+    gains = {name: [gain(measured, data, name, base) for data in sets] for name in others}
+    pairs = [(variant_fit(d, name), variant_fit(d, base)) for name in others for d in sets]
     p = holm(measured.p_values(pairs, View(), "AP")).reshape(len(others), -1)
-    lines = [[variants[base], *(number(measured.mean(variant_fit(d, base), View())) for d in measured.data), ""]]
+    spread = [_deviation(every_seed.values(variant_fit(d, base), View())) for d in sets]
+    lines = [
+        [variants[base], *(number(measured.mean(variant_fit(d, base), View())) for d in sets), ""],
+        ["standard deviation over seeds", *(number(value) for value in spread), number(_mean(spread))],
+    ]
     for name, row in zip(others, p, strict=True):
         cells = [
             number(g, "+.1f") + ("" if not q <= LEVEL else "▲" if g > 0 else "▼")
             for g, q in zip(gains[name], row, strict=True)
         ]
         lines.append([variants[name], *cells, number(_mean(gains[name]), "+.1f")])
-    return measured_table(["variant", *measured.data, "mean"], lines)
+    return measured_table(["variant", *sets, "mean"], lines)
 
 
 def gain(measured: Measured, data: str, name: str, base: str) -> float:
     """What a variant adds to the whole model's MAP, in points."""
     return measured.mean(variant_fit(data, name), View()) - measured.mean(variant_fit(data, base), View())
+
+
+def _deviation(values: FloatArray) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def _mean(values: list[float]) -> float:
