@@ -7,6 +7,7 @@ import pytest
 
 from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.errors import UserError
+from neuroseqret.evaluation.scoring import answer
 from neuroseqret.experiments import lab as module
 from neuroseqret.experiments import plan
 from neuroseqret.experiments.cells import Cells
@@ -199,6 +200,16 @@ def test_only_self_attention_is_kept_and_reused(lab, monkeypatch):
         assert isinstance(model, Histogram)
         assert spent == {"fit_seconds": 1.0}
     assert fits == ["self", "thp", "thp"]
+
+
+@pytest.mark.parametrize("method", module.SECOND_STAGES)
+def test_sampled_lists_of_a_second_stage_are_scored_as_if_one_by_one(lab, monkeypatch, method):
+    fit, view = Fit(data=lab.data[0], method=method), View(protocol="sampled")
+    model, spent = lab.fitted(fit)
+    model.info["strength"] = 1.0  # a memory that may have found no gain is to count here
+    monkeypatch.setattr(Lab, "fitted", lambda self, fit: (model, spent))
+    expected = module.figures(answer(model, lab.task(fit, view)), by_query=False)["measures"]
+    assert lab._measure(fit, [view])[0]["measures"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_variants_are_made_from_their_preset_with_the_papers_values_for_its_sets(lab):

@@ -8,10 +8,9 @@ import numpy as np
 
 from neuroseqret.evaluation.significance import holm
 from neuroseqret.experiments.lab import Lab, variant_fit
-from neuroseqret.experiments.markdown import Finding, measured_table, number, of
+from neuroseqret.experiments.markdown import Finding, deviation, measured_table, number, of
 from neuroseqret.experiments.measured import LEVEL, Measured
 from neuroseqret.experiments.plan import View
-from neuroseqret.sequences import FloatArray
 
 PAPER = {
     "paper": "the whole model",
@@ -71,7 +70,7 @@ def _table(every_seed: Measured, variants: dict[str, str]) -> str:
     gains = {name: [gain(measured, data, name, base) for data in sets] for name in others}
     pairs = [(variant_fit(d, name), variant_fit(d, base)) for name in others for d in sets]
     p = holm(measured.p_values(pairs, View(), "AP")).reshape(len(others), -1)
-    spread = [_deviation(every_seed.values(variant_fit(d, base), View())) for d in sets]
+    spread = [deviation(every_seed.values(variant_fit(d, base), View())) for d in sets]
     lines = [
         [variants[base], *(number(measured.mean(variant_fit(d, base), View())) for d in sets), ""],
         ["standard deviation over seeds", *(number(value) for value in spread), number(_mean(spread))],
@@ -88,10 +87,6 @@ def _table(every_seed: Measured, variants: dict[str, str]) -> str:
 def gain(measured: Measured, data: str, name: str, base: str) -> float:
     """What a variant adds to the whole model's MAP, in points."""
     return measured.mean(variant_fit(data, name), View()) - measured.mean(variant_fit(data, base), View())
-
-
-def _deviation(values: FloatArray) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def _mean(values: list[float]) -> float:

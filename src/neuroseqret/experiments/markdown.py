@@ -47,8 +47,13 @@ def points(values: FloatArray) -> str:
     """Mean and standard deviation over seeds (of a sample: n - 1); a single value has no deviation."""
     if not len(values):
         return MISSING
-    deviation = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
-    return f"{values.mean():.1f}{deviation}"
+    spread = f" ± {deviation(values):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{spread}"
+
+
+def deviation(values: FloatArray) -> float:
+    """Standard deviation of a sample; NaN where there are not two values."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def number(value: float, form: str = ".1f") -> str:
