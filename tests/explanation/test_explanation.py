@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from neuroseqret.batching import pad
 from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import UserError
 from neuroseqret.explanation import explain, picture
 from neuroseqret.explanation.attribution import through
+from neuroseqret.explanation.shares import vector_shares
+from neuroseqret.models.markov import WHOLE
 from neuroseqret.models.projection import Projection
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.sequences import EventSequences
@@ -56,6 +59,22 @@ def test_parts_sum_to_the_score(model: SelfAttention, data: tuple[EventSequences
         best = found.strongest(3)
         assert best[0][2] == found.pairs.max()
         assert [part for *_, part in best] == sorted((part for *_, part in best), reverse=True)
+
+
+def test_what_the_corpus_has_in_common_is_shared_by_the_events_and_not_the_wholes(
+    data: tuple[EventSequences, EventSequences],
+) -> None:
+    corpus, queries = data
+    preset, settings = VARIANTS["default"]
+    trained = SelfAttention(preset, **settings).fit(queries, corpus, seed=1)
+    shares, kinds = vector_shares(trained, corpus[0], "corpus")
+    counted = torch.arange(len(kinds)) >= trained.network.fisher_size  # pooled states and tables
+    assert shares[-1, counted & (kinds != WHOLE)].abs().max() < 1e-9
+    assert shares[:-1, kinds == WHOLE].abs().max() == 0
+    whole = trained.network.vector(
+        trained.network.raw(trained.scale.inputs(pad(corpus[:1]))), trained._markov_of(corpus[:1])
+    )
+    torch.testing.assert_close(shares.sum(0), whole[0].double().detach(), rtol=0, atol=1e-4)
 
 
 def test_integrated_gradients_in_closed_form_equal_a_fine_sum_along_the_path() -> None:

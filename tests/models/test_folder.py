@@ -27,6 +27,11 @@ def test_what_is_written_is_read(folder: Path) -> None:
     assert sorted(p.name for p in folder.iterdir()) == [CONFIG, "log.txt", TENSORS]
 
 
+def test_every_file_has_the_mode_of_a_new_file(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "new").write_text("x")
+    assert {file.stat().st_mode for file in folder.iterdir()} == {(tmp_path / "new").stat().st_mode}
+
+
 def test_an_older_model_is_replaced_whole(folder: Path) -> None:
     write_model(folder, "toy", {"seed": 8}, {"other": torch.zeros(1)})
     config, tensors = read_model(folder, "toy")

@@ -1,4 +1,4 @@
-"""A picture of an explanation: two time lines with the strongest pairs joined, and a heat map of all pairs."""
+"""A picture of an explanation: two time lines with what each event gives, a heat map of all pairs, and the parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from neuroseqret.sequence import EventSequence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PAIRS = 15  # joined by a line
+_TALLEST = 0.38  # the bar of the event that gives most, as the two lines are 1 apart
+_FOR, _AGAINST = "#0072B2", "#D55E00"
 _NAMED = 10  # marks with a colour of their own
 # Okabe and Ito's colours tell apart under every kind of colour blindness; two greys complete them.
 _COLOURS = (
@@ -48,13 +49,12 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     used = np.concatenate([query.marks, hit.marks])
     common = [int(m) for m in np.argsort(-np.bincount(used), kind="stable")[:_NAMED] if (used == m).any()]
     colour = dict(zip(common, _COLOURS, strict=False))
-    strongest = explanation.strongest(_PAIRS)
-    top = max((part for *_, part in strongest), default=1.0) or 1.0
-    for i, j, part in strongest:
-        if part > 0:
-            axes.plot([places[0][i], places[1][j]], [1, 0], color="0.35", alpha=0.15 + 0.7 * part / top, zorder=1)
-    for row, (sequence, place) in enumerate(((hit, places[1]), (query, places[0]))):
+    given = [explanation.of_query_events, explanation.of_hit_events]
+    for row, (sequence, place, parts) in enumerate(((hit, places[1], given[1]), (query, places[0], given[0]))):
         axes.hlines(row, 0, 1, color="0.85", zorder=0)
+        colours = [_FOR if part > 0 else _AGAINST for part in parts]
+        tallest = _TALLEST / (np.abs(parts).max() or 1.0)
+        axes.vlines(place, row, row + tallest * parts, color=colours, linewidth=3, alpha=0.6, zorder=1)
         for mark in dict.fromkeys(sequence.marks.tolist()):
             at = sequence.marks == mark
             axes.scatter(place[at], np.full(at.sum(), row), 42, colour.get(mark, "0.75"), zorder=2, edgecolors="white",
@@ -69,8 +69,8 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     unit = f" {time_unit.split(' (')[0]}" if time_unit else ""
     axes.set_yticks([1, 0], [f"query\n{_span(query):.4g}{unit}", f"hit\n{_span(hit):.4g}{unit}"])
     axes.set_xticks([])
-    axes.set_ylim(-0.35, 1.35)
-    axes.set_title(f"events in order of time, each line over its own span; the {_PAIRS} strongest pairs joined",
+    axes.set_ylim(-0.45, 1.45)
+    axes.set_title("each line over its own span and scale; bars: what the event gives to the score, down if against it",
                    fontsize=9)  # fmt: skip
     for side in axes.spines.values():
         side.set_visible(False)
@@ -91,7 +91,11 @@ def _heat_map(axes: Axes, explanation: Explanation) -> None:
     shown = axes.imshow(pairs, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     axes.set_xlabel("event of the hit")
     axes.set_ylabel("event of the query")
-    axes.set_title("part of the score of each pair of events", fontsize=9)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.get_major_locator().set_params(integer=True)
+    rest = explanation.matrix.sum() - pairs.sum()
+    axes.set_title(f"pairs of events: {pairs.sum():+.3f} of the score; with the sequences as wholes: {rest:+.3f}",
+                   fontsize=9)  # fmt: skip
     axes.figure.colorbar(shown, ax=axes, shrink=0.9, extend="both")
 
 
@@ -101,7 +105,7 @@ def _parts(axes: Axes, explanation: Explanation) -> None:
         values["similarity term"] = explanation.similarity
     names = list(values)[::-1]
     numbers = [values[name] for name in names]
-    bars = axes.barh(names, numbers, color=["#0072B2" if x >= 0 else "#D55E00" for x in numbers])
+    bars = axes.barh(names, numbers, color=[_FOR if x >= 0 else _AGAINST for x in numbers])
     axes.bar_label(bars, [f"{x:+.3f}" for x in numbers], padding=3, fontsize=8)
     axes.axvline(0, color="0.5", linewidth=0.8)
     axes.margins(x=0.35)

@@ -1,9 +1,12 @@
 """The vector of a sequence as a sum over its events: which event gives how much of every coordinate.
 
 - Fisher vector: exact, the gradient of a log-likelihood is a sum over events.
-- Markov-renewal features: a table's entry is shared evenly by the events that were counted in it; the corpus mean that
-  is subtracted, and moments of the whole sequence, belong to the whole.
+- Markov-renewal features: a table's entry is shared evenly by the events that were counted in it; moments of the whole
+  sequence belong to the whole.
 - Pooled states: a mean and a standard deviation are sums over events; a maximum belongs to the event that attains it.
+
+The corpus mean that is subtracted from both is shared evenly by all events, so that an event gives what it has more
+than the average event: what is common to all sequences is no reason why two of them match.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.models import fisher
 from neuroseqret.models.base import Role
 from neuroseqret.models.features import Inputs
-from neuroseqret.models.markov import BOTH, MARKS, TIMES
+from neuroseqret.models.markov import BOTH, MARKS, TIMES, WHOLE
 from neuroseqret.models.network import VECTOR_FAR, split_blocks
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.sequence import EventSequence
@@ -49,8 +52,9 @@ def vector_shares(model: SelfAttention, sequence: EventSequence, role: Role) -> 
         kinds.append(torch.full((shares[-1].shape[1],), BOTH))
     if model.markov is not None:
         of_events, whole, kind = model.markov.event_shares(one)
-        shares.append(torch.cat([torch.from_numpy(of_events), torch.from_numpy(whole)[None]]))
         kinds.append(torch.from_numpy(kind))
+        of_whole = torch.from_numpy(whole) * (kinds[-1] == WHOLE)
+        shares.append(_over_events(torch.from_numpy(of_events), torch.from_numpy(whole) - of_whole, of_whole))
     return torch.cat(shares, dim=1), torch.cat(kinds)
 
 
@@ -72,8 +76,13 @@ def _pooled(model: SelfAttention, states: Tensor) -> Tensor:
     highest = torch.zeros_like(states).scatter_(0, states.argmax(0, keepdim=True), states.amax(0, keepdim=True))
     spread = (states - mean).square() / number / sd
     of_events = torch.cat([states / number, spread, highest], dim=1)
-    of_whole = torch.cat([mean * 0, sd - spread.sum(0), mean * 0]) - network.pooled_mean.double()
-    return _clipped(torch.cat([of_events, of_whole[None]]) / (network.pooled_sd.double() + 1e-3))
+    of_all = torch.cat([mean * 0, sd - spread.sum(0), mean * 0]) - network.pooled_mean.double()
+    return _clipped(_over_events(of_events, of_all, torch.zeros_like(of_all)) / (network.pooled_sd.double() + 1e-3))
+
+
+def _over_events(of_events: Tensor, of_all: Tensor, of_whole: Tensor) -> Tensor:
+    """Shares (events + 1, size): what all events give together is shared evenly, the whole's is the last row."""
+    return torch.cat([of_events + of_all / len(of_events), of_whole[None]])
 
 
 def _clipped(shares: Tensor) -> Tensor:

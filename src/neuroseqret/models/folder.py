@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 import neuroseqret
@@ -38,8 +38,9 @@ def write_model(
     A folder that exists is replaced only if it is a model folder (or empty), never anything else.
     """
     with new_folder(folder, CONFIG) as temporary:
-        # safetensors wants contiguous tensors that share no memory.
-        save_file({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, temporary / TENSORS)
+        # safetensors wants contiguous tensors that share no memory, and would write a file that nobody else may read.
+        content = save({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()})
+        (temporary / TENSORS).write_bytes(content)
         head = {
             "format": "neuroseqret-model",
             "format_version": FORMAT_VERSION,
@@ -50,8 +51,8 @@ def write_model(
         (temporary / CONFIG).write_text(
             json.dumps({**head, **config}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
         )
-        for file, content in (extras or {}).items():
-            (temporary / file).write_bytes(content)
+        for file, extra in (extras or {}).items():
+            (temporary / file).write_bytes(extra)
     return Path(folder)
 
 
