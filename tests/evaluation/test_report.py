@@ -62,6 +62,16 @@ def test_order_and_marks(report):
     assert report.marks("folder/good", "AP") == report.marks("folder2/good", "AP") == "▲"  # alike: no dagger
 
 
+def test_in_a_notebook_it_is_the_table(report):
+    lines = repr(report).splitlines()
+    assert lines[0] == "toy, test: 80 queries, full ranking, corpus seen"
+    assert lines[1].split() == list(MEASURES)
+    assert [line.split()[0] for line in lines[2:]] == [result.name for result in report.results]
+    assert lines[2].split()[1] == f"{100 * report.results[0].mean('AP'):.1f}▼"
+    assert lines[-1].endswith("failed: series too short")
+    assert len({len(line) for line in lines[1:-1]}) == 1
+
+
 def test_a_clear_winner_gets_the_dagger(report):
     few = Report("toy", report.task, [r for r in report.results if r.name != "folder2/good"])
     assert few.marks("folder/good", "AP") == "†▲"

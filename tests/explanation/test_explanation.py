@@ -56,6 +56,7 @@ def test_parts_sum_to_the_score(model: SelfAttention, data: tuple[EventSequences
         assert found.matrix.sum() + found.similarity == pytest.approx(found.score, abs=2e-5)
         assert np.isfinite(found.matrix).all()
         assert (found.unwarping is not None) == (model.network.unwarp is not None)
+        assert f"score {found.score:.3f}: marks {found.parts['marks']:+.3f}" in repr(found)
         best = found.strongest(3)
         assert best[0][2] == found.pairs.max()
         assert [part for *_, part in best] == sorted((part for *_, part in best), reverse=True)

@@ -31,7 +31,7 @@ BAR = "histogram"  # the method that the others have to beat
 PER_QUERY = "per_query.parquet"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A table: one row a method, one column a measure."""
 
@@ -43,6 +43,21 @@ class Report:
     def __post_init__(self) -> None:
         if self.test not in get_args(Test):
             raise UserError(f"no test is called {self.test!r}; there are {', '.join(get_args(Test))}")
+
+    def __repr__(self) -> str:
+        """The table in plain text: means in points with their `marks`, or why a method failed."""
+        head = f"{self.data}, {self.task.split}: {len(self.task.queries):,} queries, {self.task.protocol} ranking, "
+        rows = [["", *MEASURES]]
+        for result in self.results:
+            cells = [f"{100 * result.mean(m):.1f}{self.marks(result.name, m)}" for m in MEASURES if not result.error]
+            rows.append([result.name, *(cells or [f"failed: {result.error}"])])
+        shapes = [max(len(row[k]) for row in rows if len(row) == len(rows[0])) for k in range(len(rows[0]))]
+        first = max(len(row[0]) for row in rows)
+        lines = [
+            "  ".join([row[0].ljust(first), *(x.rjust(w) for x, w in zip(row[1:], shapes[1:], strict=False))])
+            for row in rows
+        ]
+        return "\n".join([f"{head}corpus {self.task.condition}", *(line.rstrip() for line in lines)])
 
     @property
     def answered(self) -> list[Result]:

@@ -39,7 +39,7 @@ from neuroseqret.sequences import EventSequences, FloatArray
 Matrix = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Where the score of a query and a hit comes from; `matrix.sum() + similarity == score`.
 
@@ -56,6 +56,10 @@ class Explanation:
     parts: dict[str, float]
     similarity: float = 0.0
     unwarping: tuple[FloatArray, FloatArray] | None = None
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name} {value:+.3f}" for name, value in self.parts.items())
+        return f"Explanation({self.query.id!r}, {self.hit.id!r}, score {self.score:.3f}: {parts})"
 
     @property
     def pairs(self) -> Matrix:

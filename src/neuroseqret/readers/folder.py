@@ -23,7 +23,7 @@ from neuroseqret.splits import SPLITS
 CORPUS, QUERIES, QRELS, META = "corpus.parquet", "queries.parquet", "qrels.txt", canonical.META
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DataFolder:
     """A corpus, and where there are any, the queries and who is relevant to whom."""
 
@@ -32,6 +32,9 @@ class DataFolder:
     queries: EventSequences | None = None
     relevance: Relevance | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"DataFolder({str(self.path)!r}, corpus={self.corpus!r}, queries={self.queries!r})"
 
     @property
     def name(self) -> str:
