@@ -125,8 +125,61 @@ def test_a_folder_of_files_is_read_as_one(tmp_path: Path) -> None:
     assert read(tmp_path / "set.parquet") == batch
     assert EventSequences.concat(scan(tmp_path / "set.parquet", 2)) == batch
     write(batch.with_column("more", [1] * 7), tmp_path / "set.parquet" / "part-9.parquet")
-    with pytest.raises(DataError, match="its files have different columns"):
+    with pytest.raises(DataError, match=r"its files have different columns: part-0\.parquet and part-9\.parquet"):
         read(tmp_path / "set.parquet")
+
+
+@pytest.mark.parametrize("name", ["canonical", "hotpp", "lifestream", "long-parquet"])
+@pytest.mark.parametrize(
+    ("change", "what"), [({"mark_names": ["sell", "view"]}, "mark names"), ({"time_unit": "hours"}, "time units")]
+)
+def test_files_of_a_folder_must_mean_the_same(tmp_path: Path, name: str, change: dict, what: str) -> None:
+    meaning = {"mark_names": ["buy", "view"], "time_unit": "days"}
+    for part, more in (("1", {}), ("2", change)):
+        batch = EventSequences.from_lists([([1.0, 2.0], [0, 1])], ids=[part], **{**meaning, **more})
+        write(batch, tmp_path / "parts" / f"{part}.parquet", name)
+    message = rf"parts: its files have different {what}: 1\.parquet and 2\.parquet; read them one by one"
+    for options in ({}, {"mark_names": ["p", "q"], "time_unit": "weeks"}):
+        with pytest.raises(DataError, match=message):
+            read(tmp_path / "parts", **options)
+        with pytest.raises(DataError, match=message):
+            list(scan(tmp_path / "parts", **options))
+
+
+def test_files_of_a_folder_must_have_the_same_layout(tmp_path: Path) -> None:
+    """A value a sequence and a list with a value an event look alike in a long table."""
+    for part, sizes in (("1", [5]), ("2", [[5, 6]])):
+        batch = EventSequences.from_lists([([1.0, 2.0], [0, 1])], ids=[part], metadata={"size": sizes})
+        write(batch, tmp_path / "parts" / f"{part}.parquet", "long-parquet")
+    with pytest.raises(DataError, match=r"different layouts: 1\.parquet and 2\.parquet"):
+        read(tmp_path / "parts")
+
+
+def test_folders_of_a_folder_tell_columns(tmp_path: Path) -> None:
+    rows = {"id": ["a", "b", "c"], "times": [[1.0], [2.0], [3.0]], "marks": [[0], [1], [0]], "year": [2023, 2024, 2024]}
+    table = pa.table({**rows, "group": ["x/y", None, "x/y"]})
+    pq.write_to_dataset(table, tmp_path / "lists", partition_cols=["group", "year"])
+    back = read(tmp_path / "lists")
+    assert dict(zip(back.ids.to_pylist(), back.groups.to_pylist(), strict=True)) == {"a": "x/y", "b": None, "c": "x/y"}
+    assert dict(zip(back.ids.to_pylist(), back.column("year").to_pylist(), strict=True)) == {
+        "a": 2023,
+        "b": 2024,
+        "c": 2024,
+    }
+    assert EventSequences.concat(scan(tmp_path / "lists", 1)) == back
+    long = pa.table({"id": ["007", "8", "007"], "time": [1.0, 2.0, 3.0], "mark": ["x", "y", "y"]})
+    for column in ("id", "mark"):
+        pq.write_to_dataset(long, tmp_path / column, partition_cols=[column])
+        back = read(tmp_path / column)
+        assert dict(zip(back.ids.to_pylist(), back.to_lists(), strict=True)) == {
+            "007": ([1.0, 3.0], [0, 1]),
+            "8": ([2.0], [1]),
+        }
+        assert back.mark_names == ("x", "y")
+    (tmp_path / "id" / "other=1").mkdir()
+    pq.write_table(long, tmp_path / "id" / "other=1" / "a.parquet")
+    with pytest.raises(DataError, match=r"id: "):
+        read(tmp_path / "id")
 
 
 def test_a_folder_without_files_is_one_line(tmp_path: Path) -> None:

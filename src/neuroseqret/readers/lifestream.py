@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from os import PathLike
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from neuroseqret.errors import DataError
 from neuroseqret.readers.list_parquet import ListParquet
 from neuroseqret.readers.lists import is_list
 from neuroseqret.readers.options import Options, ask_for
-from neuroseqret.readers.parquet import damage_as_data_error, parquet_parts, write_parquet
+from neuroseqret.readers.parquet import damage_as_data_error, parquet_schema, write_parquet
 from neuroseqret.readers.values import is_text
 from neuroseqret.sequences import EventSequences
 
@@ -45,8 +44,7 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
 
 def _open(path: str | PathLike[str], options: Options) -> ListParquet:
     with damage_as_data_error(path):
-        schema = pq.read_schema(parquet_parts(path)[0])
-        roles = find_roles(schema, options)
+        roles = find_roles(parquet_schema(path), options)
     return ListParquet(path, roles, options.mark_names, options.time_unit)
 
 

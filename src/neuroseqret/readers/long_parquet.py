@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from os import PathLike
 
 import pyarrow as pa
 
-from neuroseqret.columns import MEANING_KEY
 from neuroseqret.readers.long_table import (
     LARGE_LIST,
     SEQUENCE,
@@ -23,6 +21,7 @@ from neuroseqret.readers.parquet import (
     ParquetParts,
     damage_as_data_error,
     meaning_of,
+    own_meaning,
     write_parquet,
 )
 from neuroseqret.readers.values import is_text, sorted_names
@@ -42,9 +41,7 @@ class _LongParquet:
         own_names, own_unit = meaning_of(schema, path)
         self.mark_names = options.mark_names or own_names
         self.time_unit = options.time_unit or own_unit
-        self.layout: dict[str, str] | None = None
-        if own := (schema.metadata or {}).get(MEANING_KEY):
-            self.layout = json.loads(own).get("layout")
+        self.layout: dict[str, str] | None = own_meaning(schema, path).get("layout")
         marks = self.roles.get("marks")
         if self.mark_names is None and marks and is_text(schema.field(marks).type):
             texts = self.parts.batches(_BATCH_EVENTS, [marks])

@@ -1,8 +1,8 @@
 """Parquet files and folders of them: opening, checking, reading in batches, writing.
 
-A folder of Parquet files (as Spark writes them) counts as one file. Files that this library has written carry a
-checksum over everything (`seal`), which is checked before anything is read; in others the pages' own checksums are,
-where there are any.
+A folder of Parquet files (as Spark writes them) counts as one file; folders in it that are called `column=value` tell
+a column. Files that this library has written carry a checksum over everything (`seal`), which is checked before
+anything is read; in others the pages' own checksums are, where there are any.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,9 +23,12 @@ from neuroseqret.columns import MEANING_KEY
 from neuroseqret.errors import DataError
 from neuroseqret.readers import damage, seal
 from neuroseqret.readers.files import new_file
+from neuroseqret.readers.values import numbers_if_all
 from neuroseqret.sequences import EventSequences
 
 _EVENTS_PER_ROW_GROUP = 1 << 22
+#: What Spark and others call the folder of rows whose value is null.
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def damage_as_data_error(path: str | PathLike[str]) -> AbstractContextManager[None]:
@@ -42,6 +46,42 @@ def parquet_parts(path: str | PathLike[str]) -> list[Path]:
     if not parts:
         raise DataError("a folder without Parquet files", file=path, remedy="name a file or a data folder")
     return parts
+
+
+def parquet_schema(path: str | PathLike[str]) -> pa.Schema:
+    """The columns of a file or folder, also those that folders' names tell; use inside `damage_as_data_error`."""
+    parts = parquet_parts(path)
+    return _with_fields(pq.read_schema(parts[0]), _partition_columns(path, parts))
+
+
+def _with_fields(schema: pa.Schema, columns: Mapping[str, pa.Array]) -> pa.Schema:
+    for name, values in columns.items():
+        schema = schema.append(pa.field(name, values.type))
+    return schema
+
+
+def _partition_columns(path: str | PathLike[str], parts: list[Path]) -> dict[str, pa.Array]:
+    """The columns that folders' names tell (`group=x/part-0.parquet`, as Spark writes them): a value a part."""
+    rows = [_partition(part.relative_to(path)) for part in parts]
+    for part, row in zip(parts, rows, strict=True):
+        if list(row) != list(rows[0]):
+            raise DataError(
+                f"the folders of {_short(parts[0], path)} and {_short(part, path)} tell different columns",
+                file=path,
+                remedy="read them one by one",
+            )
+    return {name: numbers_if_all(pa.array([row[name] for row in rows], pa.string())) for name in rows[0]}
+
+
+def _partition(part: Path) -> dict[str, str | None]:
+    words = (folder.partition("=") for folder in part.parts[:-1])
+    return {
+        unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, equals, value in words if equals
+    }
+
+
+def _short(part: Path, path: str | PathLike[str]) -> str:
+    return part.relative_to(path).as_posix()
 
 
 @dataclass(frozen=True)
@@ -65,11 +105,27 @@ class ParquetParts:
                 raise DataError("damaged: the checksum does not fit", file=part, remedy="write or copy it again")
         self._sealed = [seal.is_sealed(part) for part in self._paths]
         self.footers = [pq.read_metadata(part) for part in self._paths]
-        self.schema: pa.Schema = pq.read_schema(self._paths[0])
+        self._in_files: pa.Schema = pq.read_schema(self._paths[0])
         for part in self._paths[1:]:
-            if not pq.read_schema(part).equals(self.schema):
-                raise DataError("its files have different columns", remedy="read them one by one")
+            self._check_alike(part, path)
+        self._told = _partition_columns(path, self._paths)
+        self.schema = _with_fields(self._in_files, self._told)
         self.rows = sum(footer.num_rows for footer in self.footers)
+
+    def _check_alike(self, part: Path, path: str | PathLike[str]) -> None:
+        """A part has the first one's columns, and numbers in it mean the same: marks, times, and how columns lie."""
+        first, schema = self._paths[0], pq.read_schema(part)
+        differ = None if schema.equals(self._in_files) else "columns"
+        if differ is None:
+            here, there = own_meaning(schema, part), own_meaning(self._in_files, first)
+            words = {"mark_names": "mark names", "time_unit": "time units", "layout": "layouts"}
+            differ = next((word for key, word in words.items() if here.get(key) != there.get(key)), None)
+        if differ:
+            raise DataError(
+                f"its files have different {differ}: {_short(first, path)} and {_short(part, path)}",
+                file=path,
+                remedy="read them one by one",
+            )
 
     def row_groups(self) -> list[RowGroup]:
         groups, row = [], 0
@@ -93,18 +149,29 @@ class ParquetParts:
 
     def _column_of(self, leaf: str) -> str:
         """The column to which a leaf of the file's schema belongs, whose name may contain dots itself."""
-        return max((n for n in self.schema.names if leaf == n or leaf.startswith(f"{n}.")), key=len)
+        return max((n for n in self._in_files.names if leaf == n or leaf.startswith(f"{n}.")), key=len)
 
     def batches(self, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows in batches of at most so many."""
         for part in range(len(self._paths)):
+            # Of columns that only folders' names tell the file itself must say how many rows there are.
+            inside = columns if columns is None or not self._told.keys() & columns else None
             with self._open(part) as file:
-                yield from file.iter_batches(rows, columns=columns)
+                for batch in file.iter_batches(rows, columns=inside):
+                    whole = self._completed(batch, part)
+                    yield whole if columns is None else whole.select(columns)
 
     def group_batches(self, group: RowGroup, rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of one group in batches, by this thread alone, so that several may read at once."""
         with self._open(group.part) as file:
-            yield from file.iter_batches(rows, row_groups=[group.group], use_threads=False)
+            for batch in file.iter_batches(rows, row_groups=[group.group], use_threads=False):
+                yield self._completed(batch, group.part)
+
+    def _completed(self, batch: pa.RecordBatch, part: int) -> pa.RecordBatch:
+        """Rows of a part, with the columns that its folders' names tell."""
+        for name, values in self._told.items():
+            batch = batch.append_column(name, pa.repeat(values[part], len(batch)))
+        return batch
 
     def _open(self, part: int) -> pq.ParquetFile:
         # Neither pre-buffering nor whole column chunks: both would hold the compressed file beside its arrays.
@@ -119,13 +186,18 @@ class ParquetParts:
 
 def meaning_of(schema: pa.Schema, path: str | PathLike[str]) -> tuple[tuple[str, ...] | None, str | None]:
     """Mark names and time unit that the file itself tells."""
-    own = (schema.metadata or {}).get(MEANING_KEY)
-    if own is None:
-        return None, None
+    return checked_meaning(own_meaning(schema, path), path)
+
+
+def own_meaning(schema: pa.Schema, path: str | PathLike[str]) -> dict[str, Any]:
+    """What this library has written into the file beside its columns; nothing in files of others."""
     try:
-        return checked_meaning(json.loads(own), path)
+        meaning = json.loads((schema.metadata or {}).get(MEANING_KEY, b"{}"))
     except (ValueError, RecursionError) as error:
         raise DataError(f"damaged metadata ({error})", file=path, remedy="write the file again") from error
+    if not isinstance(meaning, dict):
+        raise DataError("metadata is not a JSON object", file=path, remedy="write the file again")
+    return meaning
 
 
 def checked_meaning(meta: Any, path: str | PathLike[str]) -> tuple[tuple[str, ...] | None, str | None]:

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import canonical, easytpp, hotpp, lifestream, paired_text
 from neuroseqret.readers.lists import is_list
 from neuroseqret.readers.long_table import CONVENTIONS
-from neuroseqret.readers.parquet import damage_as_data_error, parquet_parts
+from neuroseqret.readers.parquet import damage_as_data_error, parquet_schema
 from neuroseqret.readers.text import head_of
 from neuroseqret.readers.torch_file import LEGACY_MAGIC, ZIP_MAGIC
 
@@ -28,7 +26,7 @@ def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = No
     if file.is_dir():
         if canonical.is_data_folder(file):
             raise UserError(f"{path}: a data folder; read it with read_folder, or name one of its files")
-        return _parquet_format(parquet_parts(path)[0], roles or {})
+        return _parquet_format(file, roles or {})
     if not file.exists() and paired_text.is_pair(path):
         return "paired-text"
     head = head_of(path)
@@ -45,7 +43,7 @@ def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = No
 
 def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
     with damage_as_data_error(file):
-        schema = pq.read_schema(file)
+        schema = parquet_schema(file)
     lists = {field.name for field in schema if is_list(field.type)}
     times, marks = roles.get("times"), roles.get("marks")
     for name, columns in (("canonical", canonical.ROLES), ("hotpp", hotpp.ROLES)):
