@@ -41,6 +41,22 @@ def test_info_reports_flaws_instead_of_refusing(tmp_path: Path) -> None:
     assert "time decreases, 1 times; first: sequence s1: event 2" in " ".join(done.stdout.split())
 
 
+def test_empty_cells_are_flaws_that_can_be_dropped(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.csv", tmp_path / "b.csv"
+    source.write_text("id,time,mark\na,,x\na,2,\na,3,x\n")
+    done = call("data", "info", str(source))
+    printed = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert "time not finite, 1 times; first: sequence a: event 0" in printed
+    assert "negative mark, 1 times; first: sequence a: event 1" in printed
+    done = call("data", "convert", str(source), str(target))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    done = call("data", "convert", str(source), str(target), "--repair", "drop")
+    assert done.returncode == 0, done.stderr
+    assert "2 events dropped" in done.stderr
+    assert read(target).to_lists() == [([3.0], [0])]
+
+
 def test_info_of_a_folder_has_the_numbers_of_its_meta_file(shared_data: Path) -> None:
     for name in SETS:
         if name in ("soccer", "audio", "electricity"):  # large ones: the statistics' own test has them

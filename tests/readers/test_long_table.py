@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from naive.readers import group_events, read_long_csv
 from neuroseqret.errors import DataError
 from neuroseqret.readers import LossWarning, long_csv, read, scan, write
 from neuroseqret.sequences import EventSequences
+from neuroseqret.validation import repair
 from strategies import event_sequences
 
 
@@ -179,7 +181,21 @@ def test_compressed_and_tabbed(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("id,time,mark\na,1,0\na,x,0\n", "not readable as CSV .*invalid value 'x'"),
-        ("id,time,mark\na,1,0\n,2,0\n", "row 1 has no 'id'; give every event the id of its sequence"),
+        ("id,time,mark\na,1,0\n,2,0\n", "line 3 has no 'id'; give every event the id of its sequence"),
+        ('id,time,mark\n\na,1,"x\ny"\n,2,0\n', "line 5 has no 'id'"),
+        ('id,time,mark\n\na,1,"x\ny"\na,z,0\n', "column 'time': line 5: .*invalid value 'z'"),
+        ('id,time,mark\n\na,1,"x\ny"\na,2,0,4\n', "line 5: Expected 3 columns, got 4"),
+        ('id,time,mark\na,1,x\na,2,"y\na,3,x\na,4,z\n', "line 3: a quote opens here and is never closed; close or"),
+        ('id,time,mark\na,1,5" pipe\na,2,"y\na,3,x\n', "line 3: a quote opens here and is never closed"),
+        ('id,time,mark\na,1,"x\nx"\na,2,"y""', "line 4: a quote opens here and is never closed"),
+        ('id,time,mark\n"a,1,x\na,2,y\n', "line 2: a quote opens here and is never closed"),
+        ('id,time,"mark\na,1,x\na,2,y\n', "line 1: a quote opens here and is never closed"),
+        (
+            "id,time,mark\na,1,x\na,1700000000123456789,x\n",
+            r"line 3: time \(time\) does not fit a float64 \(17000000001",
+        ),
+        ("id,time,mark\na,9007199254740993,x\n", r"does not fit a float64 \(9007199254740993\); convert it to seconds"),
+        ("id,time,mark,start\na,10,x,2024-01-01\n", "'start' is string, not a number or a datetime"),
         ("id,time,mark\na,1,0\na,,0\n", r"sequence a: event 1: time \(time\) is null"),
         ("id,time,mark\na,1,0\na,2,\n", r"sequence a: event 1: mark \(mark\) is null"),
         ("id,time,mark\na,2,0\na,1,0\n", "sequence a: event 1: time 1 is before"),
@@ -196,6 +212,125 @@ def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=rf"a\.csv: .*{message}") as caught:
         read(tmp_path / "a.csv", format="long-csv")
     assert "\n" not in str(caught.value)
+
+
+def test_a_scan_names_lines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_csv, "BLOCK", 64)
+    lines = ["id,time,mark", *(f"s{i},1,0" for i in range(40))]
+    for change, message in (
+        (",2,0", "line 32 has no 'id'"),
+        ('s31,1,"x', "line 32: a quote opens here and is never closed"),
+        ("s31,-9007199254740993,0", r"line 32: time \(time\) does not fit a float64"),
+    ):
+        (tmp_path / "a.csv").write_text("\n".join([*lines[:31], change, *lines[32:]]))
+        with pytest.raises(DataError, match=rf"a\.csv: {message}"):
+            list(scan(tmp_path / "a.csv"))
+
+
+def test_quotes_that_are_closed_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,time,mark\na,1,"x ""y"", z"\na,2,5" pipe\na,3,"end\n"\n')
+    assert read(tmp_path / "a.csv").mark_names == ('5" pipe', "end\n", 'x "y", z')
+
+
+def test_large_times_that_a_float_holds_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,time,mark\na, 1152921504606846976,0\na,1.7000000001234568e+18,0\na,1e300,0\n")
+    assert read(tmp_path / "a.csv").times.tolist() == [2.0**60, 1700000000123456789.0, 1e300]
+
+
+def test_the_first_time_that_is_there_tells_the_type(tmp_path: Path) -> None:
+    for text in (
+        'note,id,time,mark\n"hello\nworld",a,2024-02-29,0\nx,a,2024-03-01,1\n',
+        '"a\nnote",id,time,mark\n1,a,2024-02-29,0\n2,a,2024-03-01,1\n',
+        '"a,b;c\td|e,f,g,h";id;time;mark\n1;a;2024-02-29;0\n2;a;2024-03-01;1\n',
+    ):
+        (tmp_path / "a.csv").write_text(text)
+        assert read(tmp_path / "a.csv").times.tolist() == [1709164800.0, 1709251200.0]
+    (tmp_path / "a.csv").write_text("id,time,mark\na,,0\na,2024-02-29,0\n")
+    assert str(read(tmp_path / "a.csv", validate=False).times.tolist()) == "[nan, 1709164800.0]"
+
+
+def test_windows_of_datetimes(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "id,time,mark,start,end\na,2024-02-29 12:00,0,2024-02-29,\nb,2024-03-01,1,,2024-03-02\n"
+    )
+    back = read(tmp_path / "a.csv")
+    assert back.column("start").to_pylist() == [1709164800.0, None]
+    assert back.column("end").to_pylist() == [None, 1709337600.0]
+
+
+def test_a_unit_other_than_seconds_does_not_fit_datetimes(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,time,mark\na,2024-02-29,0\n")
+    times = pa.array([[0, 86_400]], pa.list_(pa.timestamp("s")))
+    pq.write_table(pa.table({"id": ["a"], "times": times, "marks": [[0, 0]]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["a", "a"], "time": times.flatten(), "mark": [0, 0]}), tmp_path / "b.parquet")
+    for name in ("a.csv", "a.parquet", "b.parquet"):
+        with pytest.raises(DataError, match=rf"{name}: times are datetimes and read as seconds, not 'days'; leave out"):
+            read(tmp_path / name, time_unit="days")
+        assert read(tmp_path / name, time_unit="seconds").time_unit == "seconds"
+
+
+def test_a_header_with_any_names_comes_back(tmp_path: Path) -> None:
+    batch = EventSequences.from_lists([([1.0], [0])], metadata={"a,b,c,d,e": ["x"], 'new\nline;"': ["y"]})
+    for name in ("a.tsv", "a.csv"):
+        write(batch, tmp_path / name)
+        assert read(tmp_path / name) == batch
+
+
+@pytest.mark.parametrize("format", ["long-csv", "long-parquet", "canonical", "easytpp-jsonl"])
+def test_what_is_missing_can_be_looked_at_and_repaired(tmp_path: Path, format: str) -> None:
+    path = tmp_path / "a"
+    if format == "long-csv":
+        path.write_text("id,time,mark\na,,x\na,2,y\nb,3,\nb,5,x\n,4,x\n")
+    elif format == "long-parquet":
+        times, marks = pa.array([None, 2, 3, 5, 4], pa.int16()), ["x", "y", None, "x", "x"]
+        pq.write_table(pa.table({"id": ["a", "a", "b", "b", None], "time": times, "mark": marks}), path)
+    else:
+        rows = {"id": ["a", "b", "c"], "times": [[None, 2], [3, 5], None], "marks": [["x", "y"], [None, "x"], None]}
+        if format == "canonical":
+            pq.write_table(pa.table(rows), path)
+        else:
+            names = {"id": "seq_idx", "times": "time_since_start", "marks": "type_event"}
+            lines = pa.table(rows).rename_columns(list(names.values())).to_pylist()
+            path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    with pytest.raises(DataError, match="has no 'id'" if "long" in format else "is null|no times"):
+        read(path)
+    loose = read(path, validate=False)
+    assert (loose.marks.tolist()[:4], str(loose.times[0])) == ([0, 1, -1, 0], "nan")
+    mended, _ = repair(loose, "drop")
+    assert (mended.validate().to_lists(), mended.mark_names) == ([([2.0], [1]), ([5.0], [0])], ("x", "y"))
+    if format != "easytpp-jsonl":
+        assert EventSequences.concat(scan(path, validate=False)) == loose
+
+
+def test_columns_that_are_called_like_roles_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "id,user,time,times,mark,marks,start,begin,file_id\n1,a,5,6,0,7,8,2,x\n2,a,6,6,0,7,8,2,x\n"
+    )
+    columns = {"id": "user", "start": "begin"}
+    expected = EventSequences.from_lists(
+        [([5.0, 6.0], [0, 0])],
+        ids=["a"],
+        starts=[2.0],
+        metadata={"file_id_": [[1, 2]], "file_times": [6], "file_marks": [7], "file_start": [8], "file_id": ["x"]},
+    )
+    for back in (read(tmp_path / "a.csv", columns=columns), *scan(tmp_path / "a.csv", columns=columns)):
+        assert set(back.table.column_names) == set(expected.table.column_names)
+        assert all(
+            back.column(name).to_pylist() == expected.column(name).to_pylist() for name in back.table.column_names
+        )
+    table = pa.table({"id": [1], "user": ["a"], "times": [[1.0]], "when": [[5.0]], "marks": [[0]], "group": ["g"]})
+    pq.write_table(table.append_column("label", pa.array(["h"])), tmp_path / "a")
+    back = read(tmp_path / "a", columns={"id": "user", "time": "when", "group": "label"}, format="canonical")
+    assert back[0].metadata == {"file_id": 1, "file_times": [1.0], "file_group": "g"}
+    assert (back[0].id, back[0].group, back.times.tolist()) == ("a", "h", [5.0])
+
+
+def test_a_map_is_not_misled_by_how_another_column_lies(tmp_path: Path) -> None:
+    """The file says that `group` has a value a sequence; that `kind`, which shall be the group, has not."""
+    batch = EventSequences.from_lists([([1.0, 2.0], [0, 0])], groups=["g"], metadata={"kind": [["p", "q"]]})
+    write(batch, tmp_path / "a", "long-parquet")
+    with pytest.raises(DataError, match="group is 'q' here and 'p' before"):
+        read(tmp_path / "a", columns={"group": "kind"})
 
 
 def test_a_header_alone_is_no_sequences(tmp_path: Path) -> None:

@@ -125,9 +125,8 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
         )
     facts.add_row("time unit", escape(numbers.time_unit or "not given"))
     if numbers.first_time is not None:
-        facts.add_row(
-            "times", f"{numbers.first_time:g} to {numbers.last_time:g}, median window {numbers.span_median:g}"
-        )
+        window = "" if numbers.span_median is None else f", median window {numbers.span_median:g}"
+        facts.add_row("times", f"{numbers.first_time:g} to {numbers.last_time:g}{window}")
     if numbers.gap_quantiles:
         shown = ", ".join(f"{100 * q:g}% {value:.4g}" for q, value in numbers.gap_quantiles.items())
         facts.add_row("gaps", f"mean {numbers.gap_mean:.4g}, ties {numbers.zero_gaps:.1%}")

@@ -39,7 +39,7 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
 
 
 def _open(path: str | PathLike[str], options: Options) -> ListParquet:
-    return ListParquet(path, {**ROLES, **options.roles}, options.mark_names, options.time_unit)
+    return ListParquet(path, {**ROLES, **options.roles}, options)
 
 
 def _with_folder_meaning(sequences: EventSequences, path: str | PathLike[str]) -> EventSequences:

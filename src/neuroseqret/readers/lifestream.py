@@ -45,7 +45,7 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
 def _open(path: str | PathLike[str], options: Options) -> ListParquet:
     with damage_as_data_error(path):
         roles = find_roles(parquet_schema(path), options)
-    return ListParquet(path, roles, options.mark_names, options.time_unit)
+    return ListParquet(path, roles, options)
 
 
 def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
@@ -60,7 +60,7 @@ def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
         roles["times"] = known[0]
     if "marks" not in roles:
         features = [f.name for f in schema if f.name != roles["times"] and _may_be_mark(f.type)]
-        known = [name for name in _MARKS if name in features] or features
+        known = [name for name in _MARKS if name in features][:1] or features
         if len(known) == 1:
             roles["marks"] = known[0]
         else:

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from neuroseqret.errors import DataError
 from neuroseqret.readers.lists import EVENT_ROLES, ListLayout, join_column
+from neuroseqret.readers.options import Options
 from neuroseqret.readers.parquet import ParquetParts, RowGroup, damage_as_data_error, meaning_of
-from neuroseqret.readers.values import sorted_names
+from neuroseqret.readers.values import check_unit, sorted_names
 from neuroseqret.sequences import EventSequences
 
 _EVENTS_PER_BATCH = 1 << 17
@@ -28,27 +29,24 @@ _MOST_THREADS = 4  # each holds a batch and its pages
 class ListParquet:
     """Parquet whose events are in list columns; `roles` as in `ListLayout`."""
 
-    def __init__(
-        self,
-        path: str | PathLike[str],
-        roles: Mapping[str, str | None],
-        mark_names: Sequence[str] | None = None,
-        time_unit: str | None = None,
-    ) -> None:
-        """Names and unit given here win over the file's own."""
+    def __init__(self, path: str | PathLike[str], roles: Mapping[str, str | None], options: Options) -> None:
+        """Names and unit of the options win over the file's own."""
         self.path = path
         with damage_as_data_error(path):
             self._parts = ParquetParts(path)
             schema = self._parts.schema
             own_names, own_unit = meaning_of(schema, path)
-            self._unit = time_unit or own_unit
-            self._layout = ListLayout.of(schema, roles, mark_names or own_names)
+            self._unit = options.time_unit or own_unit
+            missing_ok = not options.validate
+            self._layout = ListLayout.of(schema, roles, options.mark_names or own_names, missing_ok)
+            check_unit(self._layout.time_type, options.time_unit)
             times = self._layout.roles["times"]
             # Where the events of each row group begin, if no list is empty.
             self._room = [0, *accumulate(self._parts.values(group, times) for group in self._parts.row_groups())]
             if self._layout.needs_names:
                 texts = self._parts.batches(self._rows_at_a_time(), [self._layout.roles["marks"]])
-                self._layout = ListLayout.of(schema, roles, sorted_names(b.column(0).flatten() for b in texts))
+                names = sorted_names(batch.column(0).flatten() for batch in texts)
+                self._layout = ListLayout.of(schema, roles, names, missing_ok)
 
     def read(self) -> EventSequences:
         """All rows."""

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neuroseqret.columns import CANONICAL, in_order
+from neuroseqret.columns import CANONICAL, REQUIRED, _is_list, in_order
 from neuroseqret.errors import DataError
-from neuroseqret.readers.values import as_column, as_marks, as_times, is_text, unit_of
+from neuroseqret.readers.values import LARGEST_EXACT, as_column, as_marks, as_times, is_text, unit_of
 from neuroseqret.sequences import EventSequences
 
 EVENT_ROLES = ("times", "marks")
@@ -35,17 +35,22 @@ class Part:
 class ListLayout:
     """Which column is which: `roles` maps `id`, `times`, `marks`, `start`, `end`, `group` to the table's names.
 
-    Without `id` the rows are numbered, without `marks` every mark is 0. Columns that have no role are metadata; one
-    that is called like a role and has none (`"start": None`) is left out.
+    Without `id` the rows are numbered, without `marks` every mark is 0. Columns that have no role are metadata.
+    `missing_ok` lets times and marks that are null in, to be repaired.
     """
 
     roles: Mapping[str, str]
     schema: pa.Schema
     mark_names: tuple[str, ...] | None = None
+    missing_ok: bool = False
 
     @classmethod
     def of(
-        cls, schema: pa.Schema, roles: Mapping[str, str | None], mark_names: Sequence[str] | None = None
+        cls,
+        schema: pa.Schema,
+        roles: Mapping[str, str | None],
+        mark_names: Sequence[str] | None = None,
+        missing_ok: bool = False,
     ) -> ListLayout:
         """Check the roles against the table's columns; columns called `start`, `end`, `group` have these roles."""
         if twice := next((name for name in schema.names if schema.names.count(name) > 1), None):
@@ -63,14 +68,12 @@ class ListLayout:
                     f"column {name!r} is {schema.field(name).type}, {role} need {wanted} a row",
                     remedy="map another column or rename this one",
                 )
-        return cls(chosen, schema, None if mark_names is None else tuple(mark_names))
+        return cls(chosen, schema, None if mark_names is None else tuple(mark_names), missing_ok)
 
     @property
     def names(self) -> dict[str, str]:
         """What each column of the table is called in the sequences."""
-        own = {source: role for role, source in self.roles.items()}
-        kept = (name for name in self.schema.names if name in own or name not in CANONICAL)
-        return {name: own.get(name, name) for name in kept}
+        return names_in_sequences(self.schema.names, self.roles)
 
     @property
     def needs_names(self) -> bool:
@@ -79,8 +82,8 @@ class ListLayout:
         return self.mark_names is None and marks is not None and is_text(self.schema.field(marks).type.value_type)
 
     @property
-    def time_unit(self) -> str | None:
-        return unit_of(self.schema.field(self.roles["times"]).type.value_type)
+    def time_type(self) -> pa.DataType:
+        return self.schema.field(self.roles["times"]).type.value_type
 
     def part(self, batch: pa.RecordBatch, row: int) -> Part:
         """The events and columns of a batch whose first row is row `row` of the file."""
@@ -108,10 +111,12 @@ class ListLayout:
     def _events(self, batch: pa.RecordBatch, role: str, ids: pa.Array, row: int) -> tuple[np.ndarray, np.ndarray]:
         """Lengths and flat values of a list column."""
         column = batch.column(self.roles[role])
-        if column.null_count:
+        if pa.types.is_fixed_size_list(column.type):
+            column = column.cast(pa.list_(column.type.value_type))
+        if column.null_count and not self.missing_ok:
             at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
             raise DataError(f"no {role}", sequence=_name_row(ids, at, row), remedy="drop the row")
-        lengths = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
 
         def locate(event: int) -> tuple[object, int]:
             ends = np.cumsum(lengths)
@@ -119,8 +124,9 @@ class ListLayout:
             return _name_row(ids, at, row), event - int(ends[at] - lengths[at])
 
         if role == "times":
-            return lengths, as_times(column.flatten(), f"time ({self.roles[role]})", locate)
-        return lengths, as_marks(column.flatten(), f"mark ({self.roles[role]})", self.mark_names, locate)
+            return lengths, as_times(column.flatten(), f"time ({self.roles[role]})", locate, self.missing_ok)
+        what = f"mark ({self.roles[role]})"
+        return lengths, as_marks(column.flatten(), what, self.mark_names, locate, self.missing_ok)
 
     def sequences(
         self, offsets: np.ndarray, times: np.ndarray, marks: np.ndarray, rest: Mapping[str, pa.Array]
@@ -132,7 +138,7 @@ class ListLayout:
             "times": pa.LargeListArray.from_arrays(cuts, pa.array(times)),
             "marks": pa.LargeListArray.from_arrays(cuts, pa.array(marks)),
         }
-        return EventSequences(in_order(pa.table(made)), self.mark_names, self.time_unit)
+        return EventSequences(in_order(pa.table(made)), self.mark_names, unit_of(self.time_type))
 
     def one(self, part: Part) -> EventSequences:
         """One part as sequences."""
@@ -147,7 +153,25 @@ class ListLayout:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+    return bool(_is_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def names_in_sequences(columns: Sequence[str], roles: Mapping[str, str]) -> dict[str, str]:
+    """What each column of a table is called in the sequences: by its role, else as in the table.
+
+    One that has no role but the name of one is called `file_id` and so on, unless it is a `start`, `end` or `group`
+    that the caller has said not to be one (`"start": None`): such a column is left out.
+    """
+    own = {source: role for role, source in roles.items()}
+    names = {}
+    for column in columns:
+        if column in own or column not in CANONICAL:
+            names[column] = own.get(column, column)
+        elif column in REQUIRED or column in roles:
+            names[column] = f"file_{column}"
+            while names[column] in columns:
+                names[column] += "_"
+    return names
 
 
 def join_column(arrays: Sequence[pa.Array]) -> pa.Array:
@@ -163,7 +187,31 @@ def table_from_rows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Rows as a table with every key that occurs, in order of appearance."""
     kept = list(rows)
     keys = dict.fromkeys(key for row in kept for key in row)
-    return pa.table({key: pa.array([row.get(key) for row in kept]) for key in keys})
+    return pa.table({key: _exact_array([row.get(key) for row in kept]) for key in keys})
+
+
+def _exact_array(values: list[Any]) -> pa.Array:
+    """The values as an array; if whole numbers among them fit no number of Arrow, all numbers become text."""
+    try:
+        return pa.array(values)
+    except (OverflowError, pa.ArrowInvalid):
+        if not any(map(_has_large, values)):
+            raise
+        return pa.array([_numbers_as_text(value) for value in values])
+
+
+def _has_large(value: Any) -> bool:
+    if isinstance(value, (list, dict)):
+        return any(map(_has_large, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and abs(value) >= LARGEST_EXACT
+
+
+def _numbers_as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _numbers_as_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_numbers_as_text(item) for item in value]
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 def _name_row(ids: pa.Array, at: int, row: int) -> str:

@@ -11,6 +11,7 @@ from neuroseqret.readers.long_table import (
     LARGE_LIST,
     SEQUENCE,
     assemble,
+    check_ids,
     explode,
     find_roles,
     varying_columns,
@@ -24,7 +25,7 @@ from neuroseqret.readers.parquet import (
     own_meaning,
     write_parquet,
 )
-from neuroseqret.readers.values import is_text, sorted_names
+from neuroseqret.readers.values import check_unit, is_text, sorted_names
 from neuroseqret.sequences import EventSequences
 
 NAMES = {"times": "time", "marks": "mark"}
@@ -41,6 +42,8 @@ class _LongParquet:
         own_names, own_unit = meaning_of(schema, path)
         self.mark_names = options.mark_names or own_names
         self.time_unit = options.time_unit or own_unit
+        self.missing_ok = not options.validate
+        check_unit(schema.field(self.roles["times"]).type, options.time_unit)
         self.layout: dict[str, str] | None = own_meaning(schema, path).get("layout")
         marks = self.roles.get("marks")
         if self.mark_names is None and marks and is_text(schema.field(marks).type):
@@ -48,11 +51,16 @@ class _LongParquet:
             self.mark_names = sorted_names(batch.column(0) for batch in texts)
 
     def tables(self) -> Iterator[pa.Table]:
+        rows = 0
         for batch in self.parts.batches(_BATCH_EVENTS):
-            yield pa.Table.from_batches([batch])
+            table = pa.Table.from_batches([batch])
+            if not self.missing_ok:
+                check_ids(table, self.roles, rows, "row {}".format)
+            yield table
+            rows += len(batch)
 
     def assemble(self, table: pa.Table) -> EventSequences:
-        made = assemble(table, self.roles, self.mark_names, self.layout)
+        made = assemble(table, self.roles, self.mark_names, self.layout, self.missing_ok)
         return made.with_meaning(time_unit=self.time_unit)
 
 

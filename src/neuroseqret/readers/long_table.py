@@ -7,14 +7,14 @@ list column with one value an event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from neuroseqret.columns import CANONICAL, in_order
+from neuroseqret.columns import CANONICAL, event_values, in_order
 from neuroseqret.errors import DataError
-from neuroseqret.readers.lists import is_list
+from neuroseqret.readers.lists import names_in_sequences
 from neuroseqret.readers.options import ask_for
 from neuroseqret.readers.values import as_column, as_marks, as_times, unit_of
 from neuroseqret.sequences import EventSequences
@@ -51,21 +51,23 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None]) -> dict[st
     return chosen
 
 
-def role_of(roles: Mapping[str, str]) -> dict[str, str]:
-    """The role of each column that has one."""
-    return {source: role for role, source in roles.items()}
+def check_ids(table: pa.Table, roles: Mapping[str, str], first: int, name_row: Callable[[int], str]) -> None:
+    """Every event has the id of its sequence; `first` is the table's first row, `name_row` says where a row is."""
+    ids = table.column(roles["id"]) if "id" in roles else None
+    if ids is not None and ids.null_count:
+        row = int(np.flatnonzero(ids.is_null().to_numpy())[0])
+        raise DataError(
+            f"{name_row(first + row)} has no {roles['id']!r}", remedy="give every event the id of its sequence"
+        )
 
 
 class _Groups:
     """Where each sequence's events are: the order that brings them together, and the cuts between sequences."""
 
-    def __init__(self, ids: pa.Array, name: str) -> None:
+    def __init__(self, ids: pa.Array) -> None:
         ids = as_column("id", ids)
         ids.validate(full=True)
-        if ids.null_count:
-            row = int(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))[0])
-            raise DataError(f"row {row} has no {name!r}", remedy="give every event the id of its sequence")
-        encoded = ids.dictionary_encode()
+        encoded = ids.dictionary_encode(null_encoding="encode")  # events without an id are one sequence without
         codes = encoded.indices.to_numpy(zero_copy_only=False)
         self.ids = encoded.dictionary
         self.lengths = np.bincount(codes, minlength=len(self.ids)).astype(np.int64)
@@ -101,8 +103,8 @@ class _Groups:
 
 def _groups(table: pa.Table, roles: Mapping[str, str]) -> _Groups:
     if "id" in roles:
-        return _Groups(_column(table, roles["id"]), roles["id"])
-    return _Groups(pa.repeat("0", table.num_rows), "id")  # all events are of one sequence
+        return _Groups(_column(table, roles["id"]))
+    return _Groups(pa.repeat("0", table.num_rows))  # all events are of one sequence
 
 
 def assemble(
@@ -110,33 +112,36 @@ def assemble(
     roles: Mapping[str, str],
     mark_names: Sequence[str] | None = None,
     layout: Mapping[str, str] | None = None,
+    missing_ok: bool = False,
 ) -> EventSequences:
-    """A long table as sequences; `layout` says of columns how they lie, those it leaves out are looked at."""
+    """A long table as sequences; `layout` says of columns how they lie, those it leaves out are looked at.
+
+    `missing_ok` lets times and marks that are null in, to be repaired.
+    """
     groups = _groups(table, roles)
-    times = as_times(groups.bring(_column(table, roles["times"])), f"time ({roles['times']})", groups.locate)
+    written = groups.bring(_column(table, roles["times"]))
+    times = as_times(written, f"time ({roles['times']})", groups.locate, missing_ok)
     marks = np.zeros(len(times), np.int32)
     if "marks" in roles:
         texts = groups.bring(_column(table, roles["marks"]))
-        marks = as_marks(texts, f"mark ({roles['marks']})", mark_names, groups.locate)
+        marks = as_marks(texts, f"mark ({roles['marks']})", mark_names, groups.locate, missing_ok)
     cuts = pa.array(groups.offsets)
     columns = {
         "id": groups.ids,
         "times": pa.LargeListArray.from_arrays(cuts, pa.array(times)),
         "marks": pa.LargeListArray.from_arrays(cuts, pa.array(marks)),
     }
-    own = role_of(roles)
-    for source in table.column_names:
-        name = own.get(source, source)
-        if name not in columns and (source in own or name not in CANONICAL):
+    for source, name in names_in_sequences(table.column_names, roles).items():
+        if name not in columns:
             values = groups.bring(_column(table, source))
             values.validate(full=True)
-            columns[name] = _sequence_column(name, values, groups, (layout or {}).get(name))
+            columns[name] = _sequence_column(name, values, groups, (layout or {}).get(source))
     unit = unit_of(table.schema.field(roles["times"]).type)
     return EventSequences(in_order(pa.table(columns)), mark_names, unit)
 
 
 def _sequence_column(name: str, values: pa.Array, groups: _Groups, level: str | None) -> pa.Array:
-    if level in (LIST, LARGE_LIST):
+    if level in (LIST, LARGE_LIST) and name not in CANONICAL:
         return groups.lists(values, large=level == LARGE_LIST)
     changes = np.empty(0, np.int64) if level == SEQUENCE else groups.changes(values)
     if not len(changes):
@@ -211,20 +216,13 @@ def explode(sequences: EventSequences, names: Mapping[str, str], lists: bool) ->
         assert column is not None
         if name in flat:
             columns[names[name]] = pa.array(flat[name])
-        elif is_event_list(column, sequences.lengths):
-            columns[name] = column.flatten()
+        elif (values := event_values(column, sequences.lengths)) is not None:
+            columns[name] = values
             layout[name] = LARGE_LIST if pa.types.is_large_list(column.type) else LIST
         elif lists or not pa.types.is_nested(column.type):
             columns[names.get(name, name)] = column.take(rows)
             layout[name] = SEQUENCE
     return pa.table(columns), layout
-
-
-def is_event_list(column: pa.Array, lengths: np.ndarray) -> bool:
-    """True for a list column with one value an event."""
-    if not is_list(column.type) or column.null_count:
-        return False
-    return bool((column.value_lengths().to_numpy(zero_copy_only=False) == lengths).all())
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

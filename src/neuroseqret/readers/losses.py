@@ -8,7 +8,7 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neuroseqret.readers.long_table import is_event_list
+from neuroseqret.columns import event_values
 from neuroseqret.readers.values import NUMBER_PATTERN
 from neuroseqret.sequences import EventSequences
 
@@ -67,7 +67,7 @@ def _columns(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
     metadata = sequences.metadata
     columns = {name: metadata.column(name).chunk(0) for name in metadata.column_names}
     nested = {name for name, column in columns.items() if pa.types.is_nested(column.type)}
-    per_event = {name for name in nested if is_event_list(columns[name], sequences.lengths)}
+    per_event = {name for name in nested if event_values(columns[name], sequences.lengths) is not None}
     kinds = {
         Part.SPLIT: {"split"} & set(columns),
         Part.COLUMNS: set(columns) - nested - {"split"},

@@ -75,9 +75,7 @@ def _partition_columns(path: str | PathLike[str], parts: list[Path]) -> dict[str
 
 def _partition(part: Path) -> dict[str, str | None]:
     words = (folder.partition("=") for folder in part.parts[:-1])
-    return {
-        unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, equals, value in words if equals
-    }
+    return {unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, equals, value in words if equals}
 
 
 def _short(part: Path, path: str | PathLike[str]) -> str:

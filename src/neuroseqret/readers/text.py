@@ -11,13 +11,17 @@ import pyarrow as pa
 
 from neuroseqret.errors import DataError
 
+BYTE_ORDER_MARK = codecs.BOM_UTF8
 _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def open_bytes(path: str | PathLike[str]) -> Any:
     """The file's bytes, decompressed."""
+    file = Path(path)
     try:
-        with Path(path).open("rb") as stream:
+        if file.exists() and not (file.is_file() or file.is_dir()):  # it is read several times over
+            raise DataError("a pipe or device, not a file", file=path, remedy="save its content to a file first")
+        with file.open("rb") as stream:
             head = stream.read(4)
     except FileNotFoundError as error:
         raise DataError("no such file", file=path, remedy="check the path") from error
@@ -38,14 +42,13 @@ def head_of(path: str | PathLike[str], size: int = 1 << 16) -> bytes:
             raise DataError(f"cannot be decompressed ({error})", file=path, remedy="compress it again") from error
 
 
-def first_lines(path: str | PathLike[str], count: int) -> list[str]:
-    """The first lines that are not blank (as far as they fit in a mebibyte), without a byte order mark."""
+def head_text(path: str | PathLike[str]) -> str:
+    """The first mebibyte as text, without a byte order mark."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()  # a character may be cut at the end of the mebibyte
     try:
-        lines = decoder.decode(head_of(path, 1 << 20)).split("\n")
+        return decoder.decode(head_of(path, 1 << 20))
     except UnicodeDecodeError as error:
         raise DataError("not UTF-8 text", file=path, remedy="save it as UTF-8") from error
-    return [line.removesuffix("\r") for line in lines if line.rstrip("\r")][:count]
 
 
 def whole_text(path: str | PathLike[str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,7 @@ import pyarrow.compute as pc
 
 from neuroseqret.errors import DataError
 from neuroseqret.readers.damage import first_line
+from neuroseqret.sequences import EventSequences
 
 #: The unit of times that were read from datetimes: seconds since 1970-01-01 00:00 UTC.
 DATETIME_UNIT = "seconds"
@@ -20,6 +23,9 @@ WHOLE_PATTERN = r"^(0|-?[1-9][0-9]{0,17})$"
 NUMBER_PATTERN = r"^([+-]?(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?|nan|-?inf)$"
 #: More kinds of events than this are taken for a damaged number.
 MOST_MARKS = 1 << 20
+#: From here on a float64 does not tell every whole number from the next.
+LARGEST_EXACT = 1 << 53
+_WHOLE_TEXT = re.compile(r"\s*([+-]?[0-9]+)(\.0*)?\s*")
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 #: Says where a value is: flat event index to (sequence id, position), for errors.
@@ -41,12 +47,26 @@ def unit_of(kind: pa.DataType) -> str | None:
     return DATETIME_UNIT if is_datetime(kind) or pa.types.is_duration(kind) else None
 
 
-def as_times(values: pa.Array, what: str, locate: Locate) -> npt.NDArray[np.float64]:
-    """A flat column of times as float64; datetimes and durations become seconds."""
+def check_unit(kind: pa.DataType, given: str | None) -> None:
+    """Datetimes are read as seconds, whatever unit the caller would like."""
+    implied = unit_of(kind)
+    if implied is not None and given not in (None, implied):
+        raise DataError(
+            f"times are datetimes and read as {implied}, not {given!r}",
+            remedy="leave out the time unit (--time-unit), or convert the column to numbers",
+        )
+
+
+def as_times(values: pa.Array, what: str, locate: Locate, missing_ok: bool = False) -> npt.NDArray[np.float64]:
+    """A flat column of times as float64; datetimes and durations become seconds, with `missing_ok` nulls NaN."""
     kind = values.type
     if values.null_count:
+        if missing_ok:
+            return _around_nulls(values, locate, np.nan, lambda known, where: as_times(known, what, where))
         sequence, position = locate(_first_null(values))
-        raise DataError(f"{what} is null", sequence=sequence, position=position, remedy="drop the event")
+        raise DataError(
+            f"{what} is null", sequence=sequence, position=position, remedy="drop the event or repair with 'drop'"
+        )
     if pa.types.is_float64(kind):
         return values.to_numpy(zero_copy_only=False)
     if pa.types.is_date(kind):
@@ -56,7 +76,10 @@ def as_times(values: pa.Array, what: str, locate: Locate) -> npt.NDArray[np.floa
         # Whole seconds and the rest apart: a count of nanoseconds since 1970 does not fit the 53 bits of a float.
         whole, rest = np.divmod(ticks, _TICKS[kind.unit])
         return whole + rest / _TICKS[kind.unit]
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+    if pa.types.is_integer(kind):
+        written = values.to_numpy(zero_copy_only=False)
+        return not_rounded(written.astype(np.float64), written, what, locate)
+    if not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise DataError(f"{what} is {kind}, not a number or a datetime", remedy="convert the column")
     try:
         return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -66,12 +89,57 @@ def as_times(values: pa.Array, what: str, locate: Locate) -> npt.NDArray[np.floa
         ) from error
 
 
-def as_marks(values: pa.Array, what: str, names: Sequence[str] | None, locate: Locate) -> npt.NDArray[np.int32]:
-    """A flat column of marks as int32; text is looked up in `names`."""
+def _around_nulls(
+    values: pa.Array, locate: Locate, missing: float, convert: Callable[[pa.Array, Locate], npt.NDArray[Any]]
+) -> npt.NDArray[Any]:
+    """The values that are there, converted, and `missing` in place of the others: data that is to be repaired."""
+    known = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
+    found = convert(values.drop_null(), lambda event: locate(int(known[event])))
+    full = np.full(len(values), missing, found.dtype)
+    full[known] = found
+    return full
+
+
+def not_rounded(
+    times: npt.NDArray[np.float64], written: Sequence[Any] | npt.NDArray[Any], what: str, locate: Locate
+) -> npt.NDArray[np.float64]:
+    """The same times, if none was written as a whole number that a float64 cannot hold."""
+    event = first_rounded(times, written)
+    if event is not None:
+        sequence, position = locate(event)
+        raise DataError(
+            f"{what} does not fit a float64 ({written[event]})",
+            sequence=sequence,
+            position=position,
+            remedy="convert it to seconds",
+        )
+    return times
+
+
+def first_rounded(times: npt.NDArray[np.float64], written: Sequence[Any] | npt.NDArray[Any]) -> int | None:
+    """The first time that was written as a whole number and is another now; only large ones are looked at."""
+    for event in np.flatnonzero(np.abs(times) >= LARGEST_EXACT).tolist():
+        whole = _WHOLE_TEXT.fullmatch(str(written[event]))
+        if whole and not (np.isfinite(times[event]) and int(times[event]) == int(whole[1])):
+            return int(event)
+    return None
+
+
+def as_marks(
+    values: pa.Array, what: str, names: Sequence[str] | None, locate: Locate, missing_ok: bool = False
+) -> npt.NDArray[np.int32]:
+    """A flat column of marks as int32; text is looked up in `names`, with `missing_ok` nulls become -1."""
     kind = values.type
     if values.null_count:
+        if missing_ok:
+            return _around_nulls(values, locate, -1, lambda known, where: as_marks(known, what, names, where))
         sequence, position = locate(_first_null(values))
-        raise DataError(f"{what} is null", sequence=sequence, position=position, remedy="drop the event or name it")
+        raise DataError(
+            f"{what} is null",
+            sequence=sequence,
+            position=position,
+            remedy="drop the event, name it or repair with 'drop'",
+        )
     if pa.types.is_int32(kind):
         return values.to_numpy(zero_copy_only=False)
     if is_text(kind):
@@ -133,6 +201,16 @@ def numbered_names(counts: Iterable[object]) -> tuple[str, ...] | None:
     return tuple(map(str, range(number)))
 
 
+def mark_count(sequences: EventSequences) -> int:
+    """How many marks there are, for files that say it; refused where such a file could not be read again."""
+    if sequences.num_marks > MOST_MARKS:
+        raise DataError(
+            f"the largest mark is {sequences.num_marks - 1}, and the format counts at most {MOST_MARKS} marks",
+            remedy="number the marks from 0, or read them as text",
+        )
+    return sequences.num_marks
+
+
 def _whole(value: object) -> int | str:
     """A number as files write it (3, 3.0, an array of one) as an integer; anything else as text."""
     number = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
@@ -146,11 +224,8 @@ def as_column(name: str, values: pa.Array) -> pa.Array:
             values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
             return values.cast(pa.large_string())
         if name in ("start", "end"):
-            known = as_times(values.drop_null(), f"{name!r}", lambda row: (f"in row {row}", None))
-            full = np.full(len(values), np.nan)
-            unknown = values.is_null().to_numpy(zero_copy_only=False)
-            full[~unknown] = known
-            return pa.array(full, mask=unknown)
+            bounds = as_times(values, f"{name!r}", lambda row: (f"in row {row}", None), missing_ok=True)
+            return pa.array(bounds, mask=values.is_null().to_numpy(zero_copy_only=False))
         if pa.types.is_string(values.type) or pa.types.is_string_view(values.type):
             return values.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
