@@ -84,6 +84,24 @@ def test_text_that_looks_like_a_date_stays_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [True, False])
+def test_whole_numbers_of_any_size_stay_as_they_are(
+    tmp_path: Path, lines: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(easytpp, "BLOCK", 300)
+    ids = [1, 2**63 + 1, 2**63 + 2, 3]
+    more = {"card": 2**64 + 1, "cards": [2**53 + 1, 0.5], "record": {"n": 2**70 + 1}, "huge": 1e300}
+    rows = [{**ROWS[1], "seq_idx": id_, **more} for id_ in ids]
+    path = tmp_path / "a.json"
+    path.write_text(as_lines(rows) if lines else json.dumps(rows))
+    back = read(path)
+    assert back.ids.to_pylist() == list(map(str, ids))
+    expected = {"card": str(2**64 + 1), "cards": [str(2**53 + 1), "0.5"], "record": {"n": str(2**70 + 1)}}
+    assert all(row.metadata == {**expected, "huge": 1e300} for row in back)
+    if lines:
+        assert [row.id for part in scan(path, 1) for row in part] == list(map(str, ids))
+
+
+@pytest.mark.parametrize("lines", [True, False])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -98,6 +116,12 @@ def test_text_that_looks_like_a_date_stays_text(tmp_path: Path) -> None:
         ({"type_event": [0, 2, 2**40]}, "sequence 0: event 2: mark"),
         ({"type_event": [0, 4, 1]}, "sequence 0: event 1: mark 4 has no name"),
         ({"type_event": 3}, "a.json: "),
+        (
+            {"time_since_start": [0.0, 0.5, 2**60 + 1]},
+            "sequence 0: event 2: time (time_since_start) does not fit a float",
+        ),
+        ({"time_since_start": [0, 1, 2**53 + 1]}, "sequence 0: event 2: time (time_since_start) does not fit a float"),
+        ({"time_since_start": [0, 1, 2**63 + 1]}, "sequence 0: event 2: time (time_since_start) does not fit a float"),
         ({"seq_idx": 1}, "sequence 1: the id occurs more than once"),
     ],
 )

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from neuroseqret.errors import DataError
@@ -25,7 +26,15 @@ from neuroseqret.readers.files import new_file
 from neuroseqret.readers.lists import ListLayout, table_from_rows
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.text import open_bytes, whole_text
-from neuroseqret.readers.values import numbered_names, numbers_if_all, sorted_names
+from neuroseqret.readers.values import (
+    LARGEST_EXACT,
+    first_rounded,
+    is_text,
+    mark_count,
+    numbered_names,
+    numbers_if_all,
+    sorted_names,
+)
 from neuroseqret.sequences import EventSequences
 
 ROLES = {"id": "seq_idx", "times": "time_since_start", "marks": "type_event"}
@@ -61,7 +70,7 @@ def read_lines(path: str | PathLike[str], options: Options) -> EventSequences:
         tables = [table for table, _ in _blocks(path)]
         if not tables:
             raise DataError("no lines", remedy="write one object a line")
-        return _sequences(pa.concat_tables(tables, promote_options="permissive"), options, 0)
+        return _sequences(_joined(tables), options, 0)
 
 
 def scan_lines(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
@@ -97,11 +106,11 @@ def _dump(row: dict[str, Any]) -> str:
 
 def _rows(sequences: EventSequences) -> Iterator[dict[str, Any]]:
     """The objects; the first `time_since_last_event` is 0, as in EasyTPP's data sets."""
-    ids = numbers_if_all(sequences.ids)
+    ids, marks = numbers_if_all(sequences.ids), mark_count(sequences)
     rest = sequences.table.drop_columns(["id", "times", "marks"])
     for row, sequence in enumerate(sequences):
         yield {
-            "dim_process": sequences.num_marks,
+            "dim_process": marks,
             "seq_idx": ids[row].as_py(),
             "seq_len": len(sequence),
             "time_since_start": sequence.times.tolist(),
@@ -133,10 +142,35 @@ def _parse_lines(lines: bytes, row: int) -> pa.Table:
         if dated:
             types = {field.name: field.type for field in _TYPES} | {f.name: _as_text(f.type) for f in dated}
             table = _parse_fast(lines, pa.schema(types)).select(table.column_names)
-        return table
+        if not any(_may_be_rounded(table.column(name)) for name in table.column_names if name not in DERIVED):
+            return table
     except pa.ArrowException:
-        # What the fast parser refuses goes through the exact one: it either reads it or says what is wrong where.
-        return _table(list(_parse_each(lines, row)), row)
+        pass
+    # What the fast parser refuses or rounds goes through the exact one: it reads it or says what is wrong where.
+    return _table(list(_parse_each(lines, row)), row)
+
+
+def _may_be_rounded(column: pa.ChunkedArray | pa.Array) -> bool:
+    """True if there is a number, at any depth, so large that a whole one may have become another."""
+    kind = column.type
+    if pa.types.is_list(kind):
+        return _may_be_rounded(pc.list_flatten(column))
+    if pa.types.is_struct(kind):
+        return any(_may_be_rounded(pc.struct_field(column, [at])) for at in range(kind.num_fields))
+    if not pa.types.is_floating(kind):
+        return False
+    return bool(pc.any(pc.greater_equal(pc.abs(column), LARGEST_EXACT), min_count=0).as_py())
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    """The rows of all tables; whole numbers are text where another table has text."""
+    texts = {field.name for table in tables for field in table.schema if is_text(field.type)}
+
+    def agreed(field: pa.Field) -> pa.Field:
+        return pa.field(field.name, pa.string()) if field.name in texts and pa.types.is_integer(field.type) else field
+
+    cast = [table.cast(pa.schema([agreed(field) for field in table.schema])) for table in tables]
+    return pa.concat_tables(cast, promote_options="permissive")
 
 
 def _parse_fast(lines: bytes, types: pa.Schema) -> pa.Table:
@@ -171,7 +205,32 @@ def _table(rows: Iterable[Any], row: int) -> pa.Table:
     for number, item in enumerate(kept, row):
         if not isinstance(item, dict):
             raise DataError(f"object {number} is {type(item).__name__}, not an object", remedy="drop it")
-    return table_from_rows(kept)
+    table = table_from_rows(kept)
+    name = ROLES["times"]
+    kind = table.schema.field(name).type if name in table.column_names else pa.null()
+    if pa.types.is_list(kind) and is_text(kind.value_type):
+        _check_times(kept, row)
+    if pa.types.is_list(kind) and pa.types.is_integer(kind.value_type):
+        times = table.column(name).cast(_TYPES.field(name).type, safe=False)  # so that all blocks are alike
+        if _may_be_rounded(times):
+            _check_times(kept, row)
+        table = table.set_column(table.column_names.index(name), name, times)
+    return table
+
+
+def _check_times(rows: list[dict[str, Any]], row: int) -> None:
+    """Say which time is a whole number that a float64 cannot hold, if one is."""
+    for number, item in enumerate(rows, row):
+        written = item.get(ROLES["times"]) or []
+        numbers = [time if isinstance(time, (int, float)) else np.nan for time in written]
+        event = first_rounded(np.array(numbers, np.float64), written)
+        if event is not None:
+            raise DataError(
+                f"time ({ROLES['times']}) does not fit a float64 ({written[event]})",
+                sequence=item.get(ROLES["id"], number),
+                position=event,
+                remedy="convert it to seconds",
+            )
 
 
 def _sequences(table: pa.Table, options: Options, row: int) -> EventSequences:
@@ -188,7 +247,7 @@ def _sequences(table: pa.Table, options: Options, row: int) -> EventSequences:
 
 def _layout(schema: pa.Schema, options: Options) -> ListLayout:
     own: dict[str, str | None] = {**ROLES, **({} if "seq_idx" in schema.names else {"id": None})}
-    return ListLayout.of(schema, {**own, **options.roles}, options.mark_names)
+    return ListLayout.of(schema, {**own, **options.roles}, options.mark_names, not options.validate)
 
 
 def _names(tables: Iterable[pa.Table], options: Options) -> tuple[str, ...] | None:
