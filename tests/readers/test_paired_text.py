@@ -45,6 +45,11 @@ def test_marks_may_be_written_as_floats(tmp_path: Path) -> None:
         ("1 y\n", "0 1\n", "train_query_ev.txt: sequence 0: event 1: mark 'y' is not a number"),
         ("1 0.5\n", "0 1\n", "mark 0.5 is not a 32-bit integer"),
         ("1 1e300\n", "0 1\n", "is not a 32-bit integer"),
+        (
+            "1\n1 2\n",
+            "1\n0 1700000000123456789\n",
+            "train_query_ti.txt: sequence 1: event 1: time does not fit a float64",
+        ),
         ("1 2\n", "1 0\n", "sequence 0: event 1: time 0 is before"),
         ("1\n\n2\n", "1\n\n2\n", "sequence 1: no events"),
     ],

@@ -163,6 +163,41 @@ def test_the_georgia_tech_pickle_with_numpy_numbers(tmp_path: Path, protocol: in
     assert read(tmp_path / "train.pkl", allow_pickle=True) == EXPECTED
 
 
+def test_sequences_under_other_keys_are_read(tmp_path: Path) -> None:
+    """Other tools say `valid`; whatever a key is called, its sequences are not lost."""
+    found = {**CONTENT, "dev": [], "valid": CONTENT["dev"], "devtest": CONTENT["dev"], "index": [[1, 2]], "args": {}}
+    (tmp_path / "train.pkl").write_bytes(pickle.dumps(found))
+    back = read(tmp_path / "train.pkl", allow_pickle=True)
+    assert back.ids.to_pylist() == ["train-0", "devtest-0", "valid-0"]
+    assert back.column("split").to_pylist() == ["train", "devtest", "validation"]
+    (tmp_path / "train.pkl").write_bytes(pickle.dumps({"valid": CONTENT["dev"], "train": []}))
+    assert read(tmp_path / "train.pkl", allow_pickle=True).ids.to_pylist() == ["valid-0"]
+
+
+@pytest.mark.parametrize("times", [[0, 2**60 + 1], [0.5, 2**60 + 1]])
+def test_times_that_a_float_does_not_hold_are_refused(tmp_path: Path, times: list[float]) -> None:
+    events = [{"time_since_start": time, "type_event": 0} for time in times]
+    (tmp_path / "a.pkl").write_bytes(pickle.dumps({"train": [events[:1], events]}))
+    with pytest.raises(DataError, match=r"sequence train-1: event 1: time_since_start does not fit a float64 \(11529"):
+        read(tmp_path / "a.pkl", allow_pickle=True)
+    torch.save({"sequences": [{"arrival_times": times}]}, tmp_path / "a.pt")
+    with pytest.raises(
+        DataError, match=r"sequence 0: event 1: arrival_times does not fit a float64 \(1152921504606846"
+    ):
+        read(tmp_path / "a.pt", allow_pickle=True)
+    torch.save({"sequences": [{"arrival_times": [0.5], "t_end": 2**60 + 1}]}, tmp_path / "a.pt")
+    with pytest.raises(DataError, match="sequence 0: event 0: t_end does not fit a float64"):
+        read(tmp_path / "a.pt", allow_pickle=True)
+
+
+def test_a_window_that_one_sequence_lacks_is_null(tmp_path: Path) -> None:
+    rows = [{"arrival_times": [1.0], "t_start": 0.0, "t_end": 2}, {"arrival_times": [1.0], "t_start": 0.5}]
+    torch.save({"sequences": rows}, tmp_path / "a.pt")
+    back = read(tmp_path / "a.pt", allow_pickle=True)
+    assert back.column("start").to_pylist() == [0.0, 0.5]
+    assert back.column("end").to_pylist() == [2.0, None]
+
+
 def test_a_pickle_of_python_2(tmp_path: Path) -> None:
     """As cPickle wrote it: byte strings for keys, protocol 2."""
     event = b"}(U\x10time_since_startG?\xe0\x00\x00\x00\x00\x00\x00U\ntype_eventK\x01u"

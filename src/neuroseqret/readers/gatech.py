@@ -20,11 +20,13 @@ from neuroseqret.readers import safe_pickle
 from neuroseqret.readers.damage import damage_as_data_error
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.options import Options
-from neuroseqret.readers.values import numbered_names
+from neuroseqret.readers.values import mark_count, not_rounded, numbered_names
 from neuroseqret.sequences import EventSequences
 
 TIME, MARK = "time_since_start", "type_event"
 SPLITS = {"train": "train", "dev": "validation", "test": "test"}
+#: What others call the sequences for validation.
+_OTHER_SPLITS = dict.fromkeys(("valid", "val", "validation"), "validation")
 
 
 def need_opt_in(path: str | PathLike[str], options: Options) -> None:
@@ -37,30 +39,38 @@ def need_opt_in(path: str | PathLike[str], options: Options) -> None:
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences, those of `train` first, then `dev` and `test`."""
+    """All sequences, those of `train` first, then `dev` and `test`, then those under other keys."""
     need_opt_in(path, options)
     with damage_as_data_error(path, "a pickle", "export it again"), Path(path).open("rb") as stream:
         return _sequences(safe_pickle.load(stream), options)
 
 
 def _sequences(content: Any, options: Options) -> EventSequences:
-    if not isinstance(content, dict) or not any(content.get(name) for name in SPLITS):
+    more = [name for name in content if _holds_sequences(name, content)] if isinstance(content, dict) else []
+    if not more and not (isinstance(content, dict) and any(content.get(name) for name in SPLITS)):
         raise DataError("not a dict with sequences under 'train', 'dev' or 'test'", remedy="export it again")
     lists: list[list[Any]] = []
     ids, splits = [], []
-    for name, split in SPLITS.items():
+    for name, split in (SPLITS | {name: _OTHER_SPLITS.get(name, str(name)) for name in more}).items():
         found = content.get(name)
         if found is not None and not (isinstance(found, list) and all(isinstance(events, list) for events in found)):
             raise DataError(f"{name!r} is not a list of sequences", remedy="export it again")
         lists += found or []
         ids += [f"{name}-{number}" for number in range(len(found or []))]
         splits += [split] * len(found or [])
-    times, marks = (_values(lists, ids, key) for key in (TIME, MARK))
     lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    marks, written = _values(lists, ids, MARK), _values(lists, ids, TIME)
+
+    def locate(event: int) -> tuple[str, int]:
+        ends = np.cumsum(lengths)
+        at = int(np.searchsorted(ends, event, side="right"))
+        return ids[at], event - int(ends[at] - lengths[at])
+
+    times = not_rounded(np.asarray(written, np.float64), written, TIME, locate)
     names = options.mark_names or numbered_names([content.get("dim_process")])
     return EventSequences.from_arrays(
         times,
-        marks,
+        np.asarray(marks),
         np.concatenate([[0], np.cumsum(lengths)]),
         ids=ids,
         metadata={"split": pa.array(splits, pa.string())},
@@ -69,11 +79,18 @@ def _sequences(content: Any, options: Options) -> EventSequences:
     )
 
 
-def _values(lists: list[list[Any]], ids: list[str], key: str) -> np.ndarray:
+def _holds_sequences(name: Any, content: dict[Any, Any]) -> bool:
+    """True for a key of the file's own under which there are sequences."""
+    found = content[name] if name not in SPLITS and isinstance(content[name], list) else []
+    return any(isinstance(events, list) and events and isinstance(events[0], dict) for events in found)
+
+
+def _values(lists: list[list[Any]], ids: list[str], key: str) -> list[Any]:
     """One number of every event, flat."""
     try:
-        values = np.asarray([event[key] for event in chain.from_iterable(lists)])
-        if values.ndim == 1 and values.dtype.kind in "biuf":
+        values = [event[key] for event in chain.from_iterable(lists)]
+        array = np.asarray(values)
+        if array.ndim == 1 and array.dtype.kind in "biuf":
             return values
     except (TypeError, KeyError, ValueError, IndexError):
         pass
@@ -94,7 +111,7 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
     column = sequences.column("split")
     splits = ["train"] * len(sequences) if column is None else column.to_pylist()
     keys = {split: name for name, split in SPLITS.items()}
-    content: dict[str, Any] = {"dim_process": sequences.num_marks, **{name: [] for name in SPLITS}}
+    content: dict[str, Any] = {"dim_process": mark_count(sequences), **{name: [] for name in SPLITS}}
     for sequence, split in zip(sequences, splits, strict=True):
         name = keys.get(split)
         if name is None:

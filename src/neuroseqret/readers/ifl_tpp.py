@@ -20,7 +20,7 @@ from neuroseqret.readers.files import new_file
 from neuroseqret.readers.gatech import need_opt_in
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.torch_file import load
-from neuroseqret.readers.values import numbered_names
+from neuroseqret.readers.values import mark_count, not_rounded, numbered_names
 from neuroseqret.sequences import EventSequences
 
 
@@ -38,17 +38,19 @@ def _sequences(content: Any, options: Options) -> EventSequences:
     ids = [str(row.get("id", number)) for number, row in enumerate(rows)]
     times, marks = [], []
     for id_, row in zip(ids, rows, strict=True):
-        t = _numbers(row.get("arrival_times"), "arrival_times", id_)
+        t = _times(row.get("arrival_times"), "arrival_times", id_)
         x = _numbers(row["marks"], "marks", id_) if row.get("marks") is not None else np.zeros(len(t), np.int32)
         if len(t) != len(x):
             raise DataError(f"{len(t)} times but {len(x)} marks", sequence=id_, remedy="give one mark per time")
-        times.append(t.astype(np.float64))
+        times.append(t)
         marks.append(x)
     columns: dict[str, Any] = {}
     for key, name in (("t_start", "starts"), ("t_end", "ends")):
-        if all(row.get(key) is not None for row in rows):
-            bounds = [_numbers([row[key]], key, id_)[0] for id_, row in zip(ids, rows, strict=True)]
-            columns[name] = np.array(bounds, np.float64)
+        known = [row.get(key) is not None for row in rows]
+        if any(known):
+            given = [row[key] if there else 0.0 for row, there in zip(rows, known, strict=True)]
+            bounds = [_times([bound], key, id_)[0] for id_, bound in zip(ids, given, strict=True)]
+            columns[name] = pa.array(np.array(bounds), mask=~np.array(known))
     if any("group" in row for row in rows):
         groups = [None if row.get("group") is None else str(row["group"]) for row in rows]
         columns["groups"] = pa.array(groups, pa.large_string())
@@ -61,6 +63,11 @@ def _sequences(content: Any, options: Options) -> EventSequences:
         validate=False,
         **columns,
     )
+
+
+def _times(values: Any, what: str, id_: str) -> np.ndarray:
+    times = _numbers(values, what, id_).astype(np.float64)
+    return not_rounded(times, values, what, lambda event: (id_, event))
 
 
 def _numbers(values: Any, what: str, id_: str) -> np.ndarray:
@@ -89,4 +96,4 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
         }
         rows.append(row if sequences.groups is None else {**row, "group": sequence.group})
     with new_file(path) as temporary, temporary.open("wb") as out:
-        torch.save({"sequences": rows, "num_marks": sequences.num_marks}, out)
+        torch.save({"sequences": rows, "num_marks": mark_count(sequences)}, out)

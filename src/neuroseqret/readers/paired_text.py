@@ -15,6 +15,7 @@ from neuroseqret.errors import DataError
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.text import whole_text
+from neuroseqret.readers.values import not_rounded
 from neuroseqret.sequences import EventSequences
 
 MARKS_END, TIMES_END = "_ev.txt", "_ti.txt"
@@ -63,9 +64,27 @@ def _numbers(file: Path, kind: pa.DataType) -> tuple[np.ndarray, np.ndarray]:
     lengths = np.fromiter(map(len, lines), np.int64, len(lines))
     words = [word for line in lines for word in line]
     try:
-        return pa.array(words, pa.string()).cast(kind).to_numpy(zero_copy_only=False), lengths
+        numbers = pa.array(words, pa.string()).cast(kind).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
-        return _number_by_number(file, lines, kind), lengths
+        numbers = _number_by_number(file, lines, kind)
+    if pa.types.is_floating(kind):
+        _check_exact(file, numbers, words, lengths)
+    return numbers, lengths
+
+
+def _check_exact(file: Path, times: np.ndarray, words: list[str], lengths: np.ndarray) -> None:
+    """No time is a whole number that a float64 cannot hold."""
+
+    def locate(event: int) -> tuple[int, int]:
+        ends = np.cumsum(lengths)
+        row = int(np.searchsorted(ends, event, side="right"))
+        return row, event - int(ends[row] - lengths[row])
+
+    try:
+        not_rounded(times, words, "time", locate)
+    except DataError as error:
+        error.file = file
+        raise
 
 
 def _number_by_number(file: Path, lines: list[list[str]], kind: pa.DataType) -> np.ndarray:
