@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from neuroseqret.readers import files
+import pytest
+
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.readers import files, read
 
 
 def test_what_is_written_has_the_mode_of_any_new_file(tmp_path):
@@ -18,6 +21,19 @@ def test_what_is_written_has_the_mode_of_any_new_file(tmp_path):
     finally:
         os.umask(mask)
     assert [oct((tmp_path / name).stat().st_mode & 0o777) for name in ("file", "folder")] == ["0o640", "0o750"]
+
+
+def test_pipes_and_devices_are_neither_read_nor_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with (
+        pytest.raises(UserError, match=r"pipe: is a pipe or device; name a file to write"),
+        files.new_file(tmp_path / "pipe"),
+    ):
+        pass
+    assert (tmp_path / "pipe").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+    with pytest.raises(DataError, match=r"pipe: a pipe or device, not a file; save its content to a file first"):
+        read(tmp_path / "pipe")
 
 
 def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):

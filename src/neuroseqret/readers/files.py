@@ -31,6 +31,8 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     if target.is_dir():
         raise UserError(f"{target}: is a folder; name a file to write")
+    if target.exists() and not target.is_file():  # it would be replaced, not written to
+        raise UserError(f"{target}: is a pipe or device; name a file to write")
     temporary = _sibling(target)
     try:
         yield temporary
