@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,6 +45,25 @@ def test_parquet_is_told_by_its_columns(tmp_path: Path, columns: dict, expected:
     assert sniff(tmp_path / "x") == expected
 
 
+def test_a_zip_archive_is_looked_into(tmp_path: Path) -> None:
+    for entry, kind in (("xl/workbook.xml", None), ("archive/data.pkl", "ifl-tpp")):
+        with zipfile.ZipFile(tmp_path / "x", "w") as archive:
+            archive.writestr("[Content_Types].xml", "")
+            archive.writestr(entry, "")
+        if kind:
+            assert sniff(tmp_path / "x") == kind
+        else:
+            with pytest.raises(UserError, match=r"x: a zip archive, perhaps a spreadsheet; .* CSV or Parquet"):
+                sniff(tmp_path / "x")
+
+
+def test_text_cut_within_a_character_is_text(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("id,time,mark\n" + "é" * (1 << 16), encoding="utf-8")
+    assert sniff(tmp_path / "x") == "long-csv"
+    (tmp_path / "x").write_text("id,time,mark,\n" + "é" * (1 << 16), encoding="utf-8")
+    assert sniff(tmp_path / "x") == "long-csv"
+
+
 def test_a_map_helps_to_tell(tmp_path: Path) -> None:
     columns = {"id": ["a"], "times": [[1.0, 2.0]], "marks": [[0, 1]], "other": [[3, 4]], "when": [5.0]}
     pq.write_table(pa.table(columns), tmp_path / "x")
@@ -64,6 +84,10 @@ def test_a_map_helps_to_tell(tmp_path: Path) -> None:
         (b"1 2 3\n4 5 6\n", "numbers without a header"),
         (b"1 nan 3 inf -inf\n", "numbers without a header"),
         (b"0.25 " * 12_000 + b"x\n", "not a format that is known"),  # at once, not after trying all ways to match
+        ("id,time,mark\na,1,café\n".encode("latin-1"), "not UTF-8 text; save it as UTF-8"),
+        (("id,time,mark\n" + "a,1,x\n" * 400 + "a,1,café\n").encode("latin-1"), "not UTF-8 text; save it as UTF-8"),
+        ("id,time,mark\na,1,x\n".encode("utf-16"), "not UTF-8 text; save it as UTF-8"),
+        (b"PK\x03\x04" + bytes(40), "a zip archive, perhaps a spreadsheet; unpack it, or export the sheet as CSV"),
         (b'{"hello": 1}\n', "JSON without 'time_since_start'"),
     ],
 )

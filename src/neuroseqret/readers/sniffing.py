@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Mapping
@@ -12,11 +13,14 @@ from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import canonical, easytpp, hotpp, lifestream, paired_text
 from neuroseqret.readers.lists import is_list
 from neuroseqret.readers.long_table import CONVENTIONS
-from neuroseqret.readers.parquet import damage_as_data_error, parquet_schema
+from neuroseqret.readers.parquet import damage_as_data_error, own_meaning, parquet_schema
+from neuroseqret.readers.quotes import DELIMITERS, unquoted_header
 from neuroseqret.readers.text import head_of
-from neuroseqret.readers.torch_file import LEGACY_MAGIC, ZIP_MAGIC
+from neuroseqret.readers.torch_file import LEGACY_MAGIC, ZIP_MAGIC, is_torch_archive
 
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\([dl]p|[}\]]q")
+#: Bytes that no text has in any encoding with one byte a letter.
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _NUMBERS = re.compile(r"(?:[\s0-9.eE+\-]|nan|inf)*")
 
 
@@ -34,8 +38,12 @@ def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = No
         raise DataError("empty", file=path, remedy="write it again")
     if head.startswith(b"PAR1"):
         return _parquet_format(file, roles or {})
-    if head.startswith((ZIP_MAGIC, LEGACY_MAGIC)):
+    if head.startswith(LEGACY_MAGIC) or (head.startswith(ZIP_MAGIC) and is_torch_archive(file)):
         return "ifl-tpp"
+    if head.startswith(ZIP_MAGIC):
+        raise DataError(
+            "a zip archive, perhaps a spreadsheet", file=path, remedy="unpack it, or export the sheet as CSV or Parquet"
+        )
     if _PICKLE.match(head):
         return "gatech"
     return _text_format(path, head)
@@ -44,8 +52,14 @@ def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = No
 def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
     with damage_as_data_error(file):
         schema = parquet_schema(file)
+        own = own_meaning(schema, file)
     lists = {field.name for field in schema if is_list(field.type)}
     times, marks = roles.get("times"), roles.get("marks")
+    # What this library has written, whatever other lists it has.
+    if "layout" in own:
+        return "long-parquet"
+    if own and not (times or marks) and {lifestream.TIME, lifestream.MARK} <= lists:
+        return "lifestream"
     for name, columns in (("canonical", canonical.ROLES), ("hotpp", hotpp.ROLES)):
         by_name = not (times and marks)  # with both mapped there is nothing left that would tell
         if by_name and {times or columns["times"], marks or columns["marks"]} <= lists:
@@ -63,6 +77,8 @@ def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
 def _text_format(path: str | PathLike[str], head: bytes) -> str:
     text = head.decode("utf-8-sig", errors="replace").lstrip()
     first = text.split("\n", 1)[0].strip()
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or not (_is_utf8(head) or _CONTROL.search(head)):
+        raise DataError("not UTF-8 text", file=path, remedy="save it as UTF-8")
     if "\0" in text or "\ufffd" in text[:1024]:
         raise DataError("not a format that is known (binary content)", file=path, remedy="see docs/formats.md")
     if text.startswith("["):
@@ -77,11 +93,19 @@ def _text_format(path: str | PathLike[str], head: bytes) -> str:
             file=path,
             remedy="a pair of files needs NAME_ev.txt and NAME_ti.txt, a CSV a header line",
         )
-    if any(delimiter in first for delimiter in ",;\t|"):
+    if any(delimiter in unquoted_header(text) for delimiter in DELIMITERS):
         return "long-csv"
     if paired_text.is_pair(path):
         return "paired-text"  # something in it is no number, which its reader will name
     raise DataError("not a format that is known", file=path, remedy="see docs/formats.md, or say format=...")
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be cut
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _json_lines(path: str | PathLike[str], first: str) -> str:

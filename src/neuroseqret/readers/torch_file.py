@@ -10,6 +10,7 @@ import io
 import struct
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,6 +90,17 @@ class _TorchUnpickler(SafeUnpickler):
         if _kind != "storage" or not isinstance(storage_type, _StorageType) or not isinstance(size, int):
             raise DataError("damaged or hostile storage", remedy="export it again")
         return self.storages.setdefault(str(key), _Storage(storage_type.dtype, size))
+
+
+def is_torch_archive(path: Path) -> bool:
+    """True for a zip archive of `torch.save`; of a damaged archive its first bytes tell."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, OverflowError, NotImplementedError, struct.error):
+        with path.open("rb") as stream:
+            return b"data.pkl" in stream.read(1 << 12)
+    return any(name.partition("/")[2] == "data.pkl" for name in names)
 
 
 def load(stream: io.BytesIO) -> Any:
