@@ -217,6 +217,19 @@ def test_names_and_unit_of_the_caller_win(small: EventSequences, tmp_path: Path)
     assert read(tmp_path / "a.parquet", mark_names=["p"], validate=False).marks.max() == 1
 
 
+@pytest.mark.parametrize("name", ["easytpp-json", "easytpp-jsonl", "gatech", "ifl-tpp"])
+def test_more_marks_than_can_be_read_are_not_written(tmp_path: Path, name: str) -> None:
+    codes = EventSequences.from_lists([([1.0], [40912345])])
+    with pytest.raises(DataError, match="file: the largest mark is 40912345, and the format counts at most 1048576 m"):
+        write(codes, tmp_path / "file", name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_of_writing_name_the_file(small: EventSequences, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.pkl: sequence a: split is 'foo'; use train"):
+        write(small.with_column("split", ["foo", "foo"]), tmp_path / "a.pkl")
+
+
 @pytest.mark.parametrize("name", ["gatech", "ifl-tpp", "paired-text"])
 @pytest.mark.filterwarnings("ignore::neuroseqret.readers.LossWarning")
 def test_formats_with_fixed_names_take_no_map(small: EventSequences, tmp_path: Path, name: str) -> None:

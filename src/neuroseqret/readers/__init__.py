@@ -121,7 +121,11 @@ def _finish(sequences: EventSequences, options: Options, path: str | PathLike[st
 def write(sequences: EventSequences, path: str | PathLike[str], format: str | None = None) -> None:
     """Write the sequences, complete or not at all, and warn in one line of what the format has no room for."""
     chosen = format_named(format) if format else format_for_writing(path)
-    check_names(sequences, chosen, path)
-    chosen.write(sequences, path)
+    try:
+        check_names(sequences, chosen, path)
+        chosen.write(sequences, path)
+    except DataError as error:
+        error.file = error.file or path
+        raise
     if lost := lost_by(sequences, chosen.name):
         warnings.warn(f"{path}: {chosen.name} has no room for {', '.join(lost)}", LossWarning, stacklevel=2)
