@@ -108,6 +108,7 @@ def test_easytpp_s_data_sets_as_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["canonical", "lifestream", "long-parquet"])
 def test_lists_with_the_names_of_other_formats(tmp_path: Path, name: str) -> None:
     lists = ("timestamps", "labels", "type_event", "time_since_start")
+    lists += () if name == "lifestream" else ("event_time", "event_type")
     batch = EventSequences.from_lists([([1.0, 2.0], [0, 1])], ids=["a"], metadata={key: [[5, 6, 7]] for key in lists})
     write(batch, tmp_path / "a", name)
     assert sniff(tmp_path / "a") == name

@@ -20,7 +20,7 @@ from neuroseqret.readers import safe_pickle
 from neuroseqret.readers.damage import damage_as_data_error
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.options import Options
-from neuroseqret.readers.values import mark_count, not_rounded, numbered_names
+from neuroseqret.readers.values import locator, mark_count, not_rounded, numbered_names
 from neuroseqret.sequences import EventSequences
 
 TIME, MARK = "time_since_start", "type_event"
@@ -60,13 +60,7 @@ def _sequences(content: Any, options: Options) -> EventSequences:
         splits += [split] * len(found or [])
     lengths = np.fromiter(map(len, lists), np.int64, len(lists))
     marks, written = _values(lists, ids, MARK), _values(lists, ids, TIME)
-
-    def locate(event: int) -> tuple[str, int]:
-        ends = np.cumsum(lengths)
-        at = int(np.searchsorted(ends, event, side="right"))
-        return ids[at], event - int(ends[at] - lengths[at])
-
-    times = not_rounded(np.asarray(written, np.float64), written, TIME, locate)
+    times = not_rounded(np.asarray(written, np.float64), written, TIME, locator(lengths, ids.__getitem__))
     names = options.mark_names or numbered_names([content.get("dim_process")])
     return EventSequences.from_arrays(
         times,

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from neuroseqret.columns import CANONICAL, REQUIRED, _is_list, in_order
 from neuroseqret.errors import DataError
-from neuroseqret.readers.values import LARGEST_EXACT, as_column, as_marks, as_times, is_text, unit_of
+from neuroseqret.readers.values import LARGEST_EXACT, as_column, as_marks, as_times, is_text, locator, unit_of
 from neuroseqret.sequences import EventSequences
 
 EVENT_ROLES = ("times", "marks")
@@ -117,12 +117,7 @@ class ListLayout:
             at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
             raise DataError(f"no {role}", sequence=_name_row(ids, at, row), remedy="drop the row")
         lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-
-        def locate(event: int) -> tuple[object, int]:
-            ends = np.cumsum(lengths)
-            at = int(np.searchsorted(ends, event, side="right"))
-            return _name_row(ids, at, row), event - int(ends[at] - lengths[at])
-
+        locate = locator(lengths, lambda at: _name_row(ids, at, row))
         if role == "times":
             return lengths, as_times(column.flatten(), f"time ({self.roles[role]})", locate, self.missing_ok)
         what = f"mark ({self.roles[role]})"

@@ -15,7 +15,7 @@ from neuroseqret.errors import DataError
 from neuroseqret.readers.files import new_file
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.text import whole_text
-from neuroseqret.readers.values import not_rounded
+from neuroseqret.readers.values import locator, not_rounded
 from neuroseqret.sequences import EventSequences
 
 MARKS_END, TIMES_END = "_ev.txt", "_ti.txt"
@@ -74,14 +74,8 @@ def _numbers(file: Path, kind: pa.DataType) -> tuple[np.ndarray, np.ndarray]:
 
 def _check_exact(file: Path, times: np.ndarray, words: list[str], lengths: np.ndarray) -> None:
     """No time is a whole number that a float64 cannot hold."""
-
-    def locate(event: int) -> tuple[int, int]:
-        ends = np.cumsum(lengths)
-        row = int(np.searchsorted(ends, event, side="right"))
-        return row, event - int(ends[row] - lengths[row])
-
     try:
-        not_rounded(times, words, "time", locate)
+        not_rounded(times, words, "time", locator(lengths, int))
     except DataError as error:
         error.file = file
         raise

@@ -18,12 +18,19 @@ from neuroseqret.readers.text import BYTE_ORDER_MARK, open_bytes
 DELIMITERS = ",;\t|"
 #: A field in quotes, from one delimiter or end of line to the next.
 _QUOTED = re.compile(rf'(^|[{DELIMITERS}])"[^"]*(?:""[^"]*)*"(?=[{DELIMITERS}\r\n]|\Z)', re.MULTILINE)
+_NEWLINE = re.compile(r"[\r\n]")
 
 
 def unquoted_header(text: str) -> str:
     """The first row that is not blank, quoted fields taken out, so that what is left of it is one line."""
-    lines = re.split(r"[\r\n]", _QUOTED.sub(r"\1", text))
-    return next((line for line in lines if line), "")
+    header, at = "", 0
+    for field in _QUOTED.finditer(text):
+        header, at = (header + text[at : field.end(1)]).lstrip("\r\n"), field.end()
+        if _NEWLINE.search(header):
+            break
+    else:
+        header = (header + text[at:]).lstrip("\r\n")
+    return _NEWLINE.split(header, 1)[0]
 
 
 def line_of_row(path: str | PathLike[str], delimiter: str, row: int) -> int | None:

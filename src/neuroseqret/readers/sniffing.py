@@ -58,7 +58,8 @@ def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
     # What this library has written, whatever other lists it has.
     if "layout" in own:
         return "long-parquet"
-    if own and not (times or marks) and {lifestream.TIME, lifestream.MARK} <= lists:
+    unmapped = own and not (times or marks) and canonical.ROLES["times"] not in lists
+    if unmapped and {lifestream.TIME, lifestream.MARK} <= lists:
         return "lifestream"
     for name, columns in (("canonical", canonical.ROLES), ("hotpp", hotpp.ROLES)):
         by_name = not (times and marks)  # with both mapped there is nothing left that would tell

@@ -32,6 +32,17 @@ _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 Locate = Callable[[int], tuple[object, int | None]]
 
 
+def locator(lengths: npt.NDArray[np.int64], name: Callable[[int], object]) -> Locate:
+    """Finds events by the lengths of the sequences; `name` says what the sequence of a row is called."""
+
+    def locate(event: int) -> tuple[object, int]:
+        ends = np.cumsum(lengths)
+        row = int(np.searchsorted(ends, event, side="right"))
+        return name(row), event - int(ends[row] - lengths[row])
+
+    return locate
+
+
 def is_datetime(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
