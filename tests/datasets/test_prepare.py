@@ -141,3 +141,23 @@ def test_a_source_of_events_is_none_of_sequences(tmp_path):
     for relevance in ("groups", "subsequences"):
         with pytest.raises(DataError, match=r"column 'source' has a value an event.*; rename it"):
             prepare_sequences(some, tmp_path / "d", relevance=relevance)
+
+
+def test_a_bad_out_is_told_before_anything_is_read(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter.txt").write_text("dear")
+    for words in (["--from", tmp_path / "nothing.csv"], ["health", tmp_path / "nothing"]):
+        assert "home: exists and holds no corpus.parquet" in str(run(*words, "--out", tmp_path / "home").exception)
+
+
+def test_preparing_again_in_the_folder_itself(tmp_path, monkeypatch):
+    write(labelled().without_columns("source", "position"), tmp_path / "events.parquet")
+    assert run("--from", tmp_path / "events.parquet", "--out", tmp_path / "data").exit_code == 0
+    monkeypatch.chdir(tmp_path / "data")
+    done = run("--from", "../events.parquet", "--out", ".", "--seed", 1)
+    assert done.exit_code == 0, done.exception
+    assert read_folder(".").meta["seed"] == 1
+    assert read_folder(".").name == "data"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "events.parquet"]
+    (tmp_path / "data" / "notes.txt").write_text("mine")
+    assert "holds 'notes.txt'" in str(run("--from", "../events.parquet", "--out", ".").exception)

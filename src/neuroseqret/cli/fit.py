@@ -42,7 +42,7 @@ def fit(
     folder = _read(data)
     method = methods.make(model, preset)
     begun = time.monotonic()
-    checkpoint = out.with_name(out.name + ".checkpoint")
+    checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
     options: dict[str, Any] = {"checkpoint": checkpoint} if model in methods.MODELS else {}
     if folder.queries is None and model not in methods.MODELS:
         raise UserError(f"{data}: has no queries, and {model!r} cannot learn without; use --model self")

@@ -134,7 +134,7 @@ def prepare_sequences(
             "column 'source' has a value an event, and it is to say where a sequence came from",
             remedy="rename it, or give all events of a sequence the same one",
         )
-    about = {"name": Path(out).name, **(meta or {}), "relevance": relevance, "seed": seed}
+    about = {"name": Path(out).resolve().name, **(meta or {}), "relevance": relevance, "seed": seed}
     if relevance == "groups":
         if sequences.groups is None:
             raise DataError(

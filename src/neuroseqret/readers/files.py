@@ -8,10 +8,18 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from os import PathLike
 from pathlib import Path
 
 from neuroseqret.errors import UserError
+
+#: What a folder of each kind may hold, by the file that tells the kind: data, models, runs of an evaluation.
+CONTENTS = {
+    "corpus.parquet": ("corpus.parquet", "queries.parquet", "qrels.txt", "meta.json"),
+    "config.json": ("config.json", "model.safetensors", "training.jsonl", "training.png"),
+    "per_query.parquet": ("per_query.parquet", "*.run"),
+}
 
 
 def cache_folder() -> Path:
@@ -46,9 +54,18 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
 
 
 def check_replaceable(target: Path, marker: str) -> None:
-    """Raise a `UserError` where `new_folder` would: something of another kind is there."""
-    if target.exists() and not (target.is_dir() and (not any(target.iterdir()) or (target / marker).exists())):
+    """Raise a `UserError` where `new_folder` would: something else is there, or something besides."""
+    if not target.exists():
+        above = next(parent for parent in target.absolute().parents if parent.exists())
+        if not above.is_dir():
+            raise UserError(f"{target}: cannot be written ({above} is a file)")
+        return
+    names = sorted(entry.name for entry in target.iterdir()) if target.is_dir() else [""]
+    if names and marker not in names:
         raise UserError(f"{target}: exists and holds no {marker}; choose another name")
+    known = CONTENTS.get(marker, (marker,))
+    if strangers := [name for name in names if not any(fnmatch(name, pattern) for pattern in known)]:
+        raise UserError(f"{target}: holds {strangers[0]!r}, which would be lost; move it away or choose another name")
 
 
 @contextmanager
@@ -56,29 +73,47 @@ def new_folder(path: str | PathLike[str], marker: str) -> Iterator[Path]:
     """A temporary folder to fill; takes the place of `path` if the block succeeds, removed if it raises.
 
     A folder that exists is replaced only if it is empty or holds the file `marker`, which tells that it is of the
-    same kind.
+    same kind, and beside it nothing but what folders of this kind hold (`CONTENTS`).
     """
-    target = Path(path)
-    check_replaceable(target, marker)
+    target = Path(path).resolve()  # of '.' the name and the parent are needed
+    check_replaceable(Path(path), marker)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
-        raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
     try:
         yield temporary
         _as_new(temporary, 0o777)
         if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-            os.replace(target, old / "folder")
-            os.replace(temporary, target)
-            shutil.rmtree(old)
+            check_replaceable(Path(path), marker)  # again: filling may have taken hours
+            _exchange(target, temporary)
         else:
             os.replace(temporary, target)
     except OSError as error:
-        raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _exchange(target: Path, temporary: Path) -> None:
+    """Put the new folder where the old one is and remove the old one; if that fails, all is as it was."""
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+    moves = [(target, old / "folder"), (temporary, target)]
+    if target == Path.cwd():  # the folder one stands in stays, or one would stand in a removed one: its content moves
+        moves = [(entry, old / entry.name) for entry in target.iterdir()]
+        moves += [(entry, target / entry.name) for entry in temporary.iterdir()]
+    done: list[tuple[Path, Path]] = []
+    try:
+        for move in moves:
+            os.replace(*move)
+            done.append(move)
+    except BaseException:
+        for before, after in reversed(done):
+            os.replace(after, before)
+        old.rmdir()
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _sibling(target: Path) -> Path:

@@ -1,0 +1,24 @@
+"""`fit`, called as a user would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.calling import call
+from neuroseqret.datasets.simulate import simulate_retrieval
+from neuroseqret.readers import write_folder
+
+
+def test_fit_into_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "data", *simulate_retrieval(groups=3, per_group=4, seed=1))
+    (tmp_path / "model").mkdir()
+    monkeypatch.chdir(tmp_path / "model")
+    for _ in range(2):  # the second replaces the first
+        done = call("fit", "../data", "--model", "histogram", "--out", ".")
+        assert done.returncode == 0, done.stderr
+        assert sorted(path.name for path in Path().iterdir()) == ["config.json", "model.safetensors"]
+    (tmp_path / "model" / "notes.txt").write_text("mine")
+    done = call("fit", "no-such-folder", "--model", "histogram", "--out", ".")
+    assert ".: holds 'notes.txt', which would be lost; move it away or choose another name" in done.stderr
