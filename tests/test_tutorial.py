@@ -89,6 +89,9 @@ def test_searches_answer(outputs):
     assert all(len(answer["hits"]) == 3 for answer in answers)
     # A sequence that was added finds itself.
     assert all(answer["hits"][0]["id"] == answer["query"] for answer in answers)
+    # What is found are customers and parts of their histories, by their own names.
+    assert len(re.findall(r"\bc\d{3}\b", find(said, "search index data/queries.parquet"))) >= 5
+    assert re.fullmatch(r"c\d{3}\[\d+:\d+\]", find(said, "parts-index parts/queries").split()[2])
     indexed = json.loads((folder / "data" / "meta.json").read_text())["counts"]["corpus"] + 6
     assert str(indexed) in find(said, "index info")
     assert len(find(said, "parts-index parts/queries").splitlines()[0].split()) == 6  # a TREC run

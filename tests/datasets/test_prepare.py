@@ -24,18 +24,84 @@ def labelled(groups=4, sources=5, each=3, length=12, seed=0):
     )
 
 
-def test_queries_and_corpus_share_no_source_and_ids_tell_nothing(tmp_path):
-    made = prepare_sequences(labelled(), tmp_path / "d", query_share=0.2)
+def pairs(sequences):
+    return {(s.group, s.metadata["source"]) for s in sequences}
+
+
+def test_queries_and_corpus_of_a_group_share_no_source_and_ids_tell_nothing(tmp_path):
+    made = prepare_sequences(labelled(), tmp_path / "d", query_share=0.2, anonymous=True)
     again = read_folder(tmp_path / "d")
     assert again.corpus == made.corpus
     assert (len(made.corpus), len(made.queries)) == (48, 12)
-    assert not set(made.corpus.column("source").to_pylist()) & set(made.queries.column("source").to_pylist())
+    assert not pairs(made.corpus) & pairs(made.queries)
     assert set(made.queries.column("split").to_pylist()) <= {"train", "validation", "test"}
     numbers = [int(i.split("-")[1]) for i in made.corpus.ids.to_pylist() + made.queries.ids.to_pylist()]
     assert sorted(numbers) == list(range(60))
     assert numbers != sorted(numbers)
     assert made.meta["counts"]["corpus"] == 48
     assert made.meta["mark_names"] == ["a", "b", "c"]
+
+
+def test_a_source_that_groups_share_is_divided_group_by_group():
+    some = labelled(groups=6)
+    corpus, queries = divide(some.with_column("source", [f"s{row % 15 // 3}" for row in range(len(some))]), 0.2)
+    assert not pairs(corpus) & pairs(queries)
+    assert {source for _, source in pairs(corpus)} & {source for _, source in pairs(queries)}
+
+
+def test_sequences_of_a_file_keep_their_ids(tmp_path):
+    some = labelled(length=60).without_columns("source", "position")
+    some = some.with_column("id", [f"customer {row}" for row in range(len(some))])
+    write(some, tmp_path / "events.parquet")
+    assert run("--from", tmp_path / "events.parquet", "--out", tmp_path / "d").exit_code == 0
+    made = read_folder(tmp_path / "d")
+    original = dict(zip(some.ids.to_pylist(), some.to_lists(), strict=True))
+    both = {s.id: (s.times.tolist(), s.marks.tolist()) for part in (made.corpus, made.queries) for s in part}
+    assert both == original
+    assert made.corpus.ids.to_pylist() != sorted(made.corpus.ids.to_pylist(), key=list(original).index)  # no order
+    done = run("--from", tmp_path / "events.parquet", "--relevance", "subsequences", "--out", tmp_path / "p")
+    assert done.exit_code == 0, done.exception
+    assert set(read_folder(tmp_path / "p").corpus.ids.to_pylist()) >= {"customer 0[0:12]", "customer 59[24:36]"}
+
+
+def test_what_is_left_out_is_told(tmp_path):
+    some = labelled(groups=1, sources=20, each=1)
+    pairs_of_two = labelled(groups=20, sources=2, each=1, seed=1)
+    few = pairs_of_two.with_column("group", [f"pair {row // 2}" for row in range(40)])
+    again = some[:2].with_column("id", ["x", "y"])
+    parts = [some, few.with_column("id", [f"f{row}" for row in range(40)]), again]
+    write(EventSequences.concat(parts).without_columns("source", "position"), tmp_path / "events.parquet")
+    done = run("--from", tmp_path / "events.parquet", "--out", tmp_path / "d")
+    assert "17 corpus sequences, 3 queries" in done.output
+    wanted = {"sequences equal to another one": 2, "sequences of groups with fewer than 3 in the corpus": 40}
+    assert read_folder(tmp_path / "d").meta["left_out"] == wanted
+    told = " ".join(done.output.split())
+    assert f"left out: {', '.join(f'{number} {what}' for what, number in wanted.items())}" in told
+    whole = prepare_sequences(labelled(), tmp_path / "whole", query_share=0.2)
+    assert whole.meta["left_out"] == {}
+    last = labelled(groups=2, sources=1, each=9)
+    tail = prepare_sequences(last, tmp_path / "tail", last_third=True)
+    assert tail.meta["left_out"] == {"sequences beside the queries of their group": 2}
+
+
+def test_equal_histories_count_once_without_labels_too(tmp_path):
+    some = labelled(length=63).without_columns("group", "source", "position")
+    short = labelled(groups=1, sources=1, each=2, length=7, seed=3).without_columns("group", "source", "position")
+    parts = [some, some.with_column("id", [f"x{i}" for i in range(60)]), short.with_column("id", ["a", "b"])]
+    doubled = EventSequences.concat(parts)
+    made = prepare_sequences(doubled, tmp_path / "d", relevance="subsequences", window_events=12)
+    assert len(set(made.corpus.groups.to_pylist())) == 60
+    assert made.meta["left_out"] == {
+        "sequences equal to another one": 60,
+        "sequences of fewer than 12 events": 2,
+        "events of the others, between and behind their windows": 60 * (12 + 3),
+    }
+    paper = prepare_sequences(doubled, tmp_path / "p", relevance="overlapping")
+    assert len(paper.queries) == 60
+    assert paper.meta["left_out"] == {
+        "sequences equal to another one": 60,
+        "sequences with too few events for two windows": 2,
+    }
 
 
 def test_equal_sequences_count_once_and_small_groups_are_dropped():
@@ -133,6 +199,15 @@ def test_sequences_without_a_group_stay_as_distractors():
     corpus, queries = divide(some.with_column("group", [None, None, *groups[2:]]), 0.2)
     assert corpus.groups.null_count == 2
     assert queries.groups.null_count == 0
+
+
+def test_a_group_called_none_is_not_the_lack_of_one():
+    some = labelled(groups=3)
+    groups = some.groups.to_pylist()
+    corpus, queries = divide(some.with_column("group", [None] * 4 + ["None"] * 2 + groups[6:]), 0.2)
+    assert corpus.groups.null_count == 4
+    assert "None" not in corpus.groups.to_pylist()  # too few
+    assert set(queries.groups.to_pylist()) == {"g0", "g1", "g2"}
 
 
 def test_a_source_of_events_is_none_of_sequences(tmp_path):

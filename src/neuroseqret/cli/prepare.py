@@ -130,3 +130,5 @@ def _tell(made: DataFolder) -> None:
         f"lengths {counts['length_min']} to {counts['length_max']}; what was done is in {made.path / 'meta.json'}",
         markup=False,
     )
+    if left_out := made.meta["left_out"]:
+        console.print("left out: " + ", ".join(f"{number:,} {what}" for what, number in left_out.items()))

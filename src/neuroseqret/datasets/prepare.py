@@ -1,8 +1,9 @@
 """From raw files to a data folder: read, drop doubles, choose queries, split, write.
 
-Queries come from other sources than the corpus sequences of their group, so no recording is on both sides. Where a
-group is one recording (a patient), the queries are its last third, the corpus its beginning, and a window between
-them is left out. Groups with fewer than three corpus sequences are dropped. Row order and ids tell nothing.
+Queries come from other sources than the corpus sequences of their group. (A source that two groups share may be among
+the queries of one and in the corpus of the other.) Where a group is one recording (a patient), the queries are its
+last third, the corpus its beginning, and a window between them is left out. Groups with fewer than three corpus
+sequences are dropped. What was left out is in `meta.json`. Row order tells nothing, nor do the ids of the known sets.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import pyarrow as pa
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers.folder import DataFolder, write_folder
 from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import choose_queries, split_queries
+from neuroseqret.splits import _codes, choose_queries, split_queries
 from neuroseqret.statistics import describe_retrieval
 from neuroseqret.subsequences import disjoint, overlapping
 
@@ -108,6 +109,7 @@ def prepare(
         last_third=recipe.last_third,
         seed=seed,
         meta=meta,
+        anonymous=True,
     )
 
 
@@ -121,12 +123,14 @@ def prepare_sequences(
     window_events: int | None = None,
     seed: int = 0,
     meta: Mapping[str, Any] | None = None,
+    anonymous: bool = False,
 ) -> DataFolder:
     """Make a data folder of sequences that were read from anywhere.
 
     `relevance` is `groups`, their own; or without labels `subsequences`, windows of one sequence that do not overlap
     (of `window_events` events, by default so many that half of the sequences give five); or `overlapping`, the
-    paper's heuristic, whose queries share events with their answers.
+    paper's heuristic, whose queries share events with their answers. `anonymous` gives new ids that tell nothing;
+    else the sequences keep theirs, and a window has its sequence's with its place, as `c1[10:20]`.
     """
     source = sequences.column("source")
     if source is not None and pa.types.is_nested(source.type):
@@ -135,41 +139,56 @@ def prepare_sequences(
             remedy="rename it, or give all events of a sequence the same one",
         )
     about = {"name": Path(out).resolve().name, **(meta or {}), "relevance": relevance, "seed": seed}
+    left_out: dict[str, int] = {}
     if relevance == "groups":
         if sequences.groups is None:
             raise DataError(
                 "the sequences have no groups", remedy="add a group column or take --relevance subsequences"
             )
-        corpus, queries = divide(sequences, query_share, last_third, seed)
+        corpus, queries = divide(sequences, query_share, last_third, seed, left_out)
         about["query_share"] = round(query_share, 4)
     elif relevance == "subsequences":
-        size = window_events or _window_events(sequences)
-        corpus, queries = disjoint(sequences, events=size, seed=seed)
+        parents = _once(sequences, np.zeros(len(sequences), np.int64), left_out)
+        size = window_events or _window_events(parents)
+        corpus, queries = disjoint(parents, events=size, seed=seed)
+        long = parents.lengths >= size
+        left_out[f"sequences of fewer than {size} events"] = int((~long).sum())
+        outside = int(parents.lengths[long].sum()) - len(corpus.times) - len(queries.times)
+        left_out["events of the others, between and behind their windows"] = outside
         about["window_events"] = size
     elif relevance == "overlapping":
-        corpus, queries = overlapping(sequences, seed=seed)
+        parents = _once(sequences, np.zeros(len(sequences), np.int64), left_out)
+        corpus, queries = overlapping(parents, seed=seed)
+        left_out["sequences with too few events for two windows"] = len(parents) - len(queries)  # one query each
     else:
         raise UserError(f"relevance comes from {', '.join(RELEVANCE)}, not from {relevance!r}")
-    corpus, queries = _anonymous(corpus, queries, str(about["name"]), seed)
+    corpus, queries = _shuffled(corpus, queries, str(about["name"]) if anonymous else None, seed)
+    about["left_out"] = {what: number for what, number in left_out.items() if number}
     about["counts"] = describe_retrieval(corpus, queries).counts()
     return write_folder(out, corpus, queries, meta=about)
 
 
 def divide(
-    sequences: EventSequences, query_share: float, last_third: bool = False, seed: int = 0
+    sequences: EventSequences,
+    query_share: float,
+    last_third: bool = False,
+    seed: int = 0,
+    left_out: dict[str, int] | None = None,
 ) -> tuple[EventSequences, EventSequences]:
-    """Corpus and queries (with their `split`) of one labelled set."""
-    sequences = sequences[_first_of_equals(sequences)]
+    """Corpus and queries (with their `split`) of one labelled set; what is in neither is counted in `left_out`."""
+    counts = {} if left_out is None else left_out
+    sequences = _once(sequences, _codes(sequences, "group"), counts)
     if last_third:
         is_query, is_corpus = tail_of_groups(sequences)
     else:
         is_query = choose_queries(sequences, query_share, seed, MIN_CORPUS)
         is_corpus = ~is_query
-    group = _codes(sequences, "group")
-    enough = np.bincount(group[is_corpus], minlength=group.max() + 1 if len(group) else 0) >= MIN_CORPUS
-    # What has no group answers no query, and stays as a distractor however little there is of it.
-    unlabelled = sequences.table.column("group").is_null().to_numpy()
-    is_query, is_corpus = is_query & enough[group], is_corpus & (enough[group] | unlabelled)
+    group = _codes(sequences, "group") + 1  # 0: none
+    enough = np.bincount(group[is_corpus], minlength=group.max(initial=0) + 1) >= MIN_CORPUS
+    enough[0] = True  # what has no group answers no query, and stays as a distractor however little there is of it
+    counts["sequences beside the queries of their group"] = int((enough[group] & ~is_query & ~is_corpus).sum())
+    counts[f"sequences of groups with fewer than {MIN_CORPUS} in the corpus"] = int((~enough[group]).sum())
+    is_query, is_corpus = is_query & enough[group], is_corpus & enough[group]
     if not is_query.any():
         raise DataError(
             f"no group has two sources and {MIN_CORPUS} sequences left beside its queries",
@@ -202,34 +221,28 @@ def tail_of_groups(sequences: EventSequences) -> tuple[npt.NDArray[np.bool_], np
     return is_query, is_corpus
 
 
-def _first_of_equals(sequences: EventSequences) -> IntArray:
-    """Rows without those whose events equal an earlier row's of the same group."""
-    group = _codes(sequences, "group")
+def _once(sequences: EventSequences, kind: IntArray, left_out: dict[str, int]) -> EventSequences:
+    """The sequences without those whose events equal an earlier one's of the same kind."""
     seen: dict[tuple[int, bytes, bytes], int] = {}
     times, marks, offsets = sequences.times, sequences.marks, sequences.offsets
     for row in range(len(sequences)):
         part = slice(offsets[row], offsets[row + 1])
-        seen.setdefault((int(group[row]), times[part].tobytes(), marks[part].tobytes()), row)
-    return np.fromiter(seen.values(), np.int64, len(seen))
+        seen.setdefault((int(kind[row]), times[part].tobytes(), marks[part].tobytes()), row)
+    left_out["sequences equal to another one"] = len(sequences) - len(seen)
+    return sequences[np.fromiter(seen.values(), np.int64, len(seen))]
 
 
-def _anonymous(
-    corpus: EventSequences, queries: EventSequences, name: str, seed: int
+def _shuffled(
+    corpus: EventSequences, queries: EventSequences, name: str | None, seed: int
 ) -> tuple[EventSequences, EventSequences]:
-    """Both in random order, with numbers over both as ids."""
+    """Both in random order; with a name, numbers over both take the place of the ids."""
     rng = np.random.default_rng(seed)
     corpus, queries = corpus[rng.permutation(len(corpus))], queries[rng.permutation(len(queries))]
+    if name is None:
+        return corpus, queries
     number = rng.permutation(len(corpus) + len(queries))
     ids = pa.array([f"{name}-{i:06d}" for i in number], pa.large_string())
     return corpus.with_column("id", ids[: len(corpus)]), queries.with_column("id", ids[len(corpus) :])
-
-
-def _codes(sequences: EventSequences, name: str) -> IntArray:
-    column = sequences.column(name)
-    if column is None:
-        raise DataError(f"the sequences have no column {name!r}")
-    values = np.array(column.to_pylist(), dtype=object)
-    return np.unique(values.astype(str), return_inverse=True)[1].astype(np.int64)
 
 
 def _runs(codes: IntArray) -> list[IntArray]:

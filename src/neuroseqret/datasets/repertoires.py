@@ -101,7 +101,7 @@ def build(
         "group_meaning": "kind of music",
         "how": " ".join((__doc__ or "").split()),
     }
-    return prepare_sequences(melodies, out, query_share=QUERY_SHARE, seed=seed, meta=meta)
+    return prepare_sequences(melodies, out, query_share=QUERY_SHARE, seed=seed, meta=meta, anonymous=True)
 
 
 def read(most: int = 200, *, min_notes: int = 30, seed: int = 0, progress: Progress | None = None) -> EventSequences:
