@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences
-from neuroseqret.subsequences import disjoint, make_relevance, overlapping, random_crops
+from neuroseqret.subsequences import disjoint, overlapping, random_crops
 from strategies import event_sequences
 
 
@@ -128,15 +128,6 @@ def test_sets_are_functions_of_the_seed(make):
     parents = parents_of([40, 50, 60])
     assert make(parents, 1) == make(parents, 1)
     assert make(parents, 1) != make(parents, 2)
-
-
-def test_presets_name_the_two_ways():
-    parents = parents_of([40, 50, 60])
-    assert make_relevance(parents, events=4, seed=1) == disjoint(parents, 4, seed=1)
-    options = {"number": (5, 9), "events": (3, 8), "seed": 1}
-    assert make_relevance(parents, "paper", **options) == overlapping(parents, **options)
-    with pytest.raises(UserError, match="no preset is called 'best'; there are default, paper"):
-        make_relevance(parents, "best")
 
 
 @given(event_sequences(min_sequences=1, min_events=4), st.booleans(), st.integers(0, 99), st.data())

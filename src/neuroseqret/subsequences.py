@@ -7,26 +7,12 @@ group = parent, split and ready to be written as a data folder. `random_crops` d
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.splits import split_queries
 from neuroseqret.windows import take_runs
-
-
-def make_relevance(
-    parents: EventSequences, preset: str = "default", *, seed: int = 0, **options: Any
-) -> tuple[EventSequences, EventSequences]:
-    """Corpus and queries out of unlabelled sequences: `default` is `disjoint`, `paper` is `overlapping`."""
-    makers: dict[str, Callable[..., tuple[EventSequences, EventSequences]]]
-    makers = {"default": disjoint, "paper": overlapping}
-    if preset not in makers:
-        raise UserError(f"no preset is called {preset!r}; there are {', '.join(makers)}")
-    return makers[preset](parents, seed=seed, **options)
 
 
 def overlapping(
