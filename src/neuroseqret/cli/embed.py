@@ -26,16 +26,19 @@ def embed(
 
     from neuroseqret import methods
     from neuroseqret.models.base import Embedder
+    from neuroseqret.models.folder import read_config
     from neuroseqret.readers import scan_or_read
     from neuroseqret.readers.files import new_file
+    from neuroseqret.readers.meaning import in_terms_of
 
-    loaded = methods.load(model)
+    loaded, learned = methods.load(model), read_config(model)
     if not isinstance(loaded, Embedder):
         raise UserError(f"{model}: a {loaded.name!r} model scores pairs and has no embeddings; use a 'self' model")
     count = 0
     with new_file(out) as temporary:
         writer = None
         for batch in progress(scan_or_read(sequences), "embedding"):
+            batch = in_terms_of(batch, learned, sequences)
             vectors = loaded.embed(batch, "query" if query else "corpus")
             column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
             table = pa.table({"id": batch.ids, "embedding": column})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -40,12 +41,14 @@ def create(
 ) -> None:
     """Index a corpus with a model. If it is interrupted, continue with 'neuroseqret index add'."""
     from neuroseqret.index import Index
+    from neuroseqret.models.folder import read_config
 
     if step is not None and window is None:
         raise UserError("--step needs --window")
-    batches = _scan(corpus)  # a bad file is told before anything is made
+    batches = _scan(corpus, read_config(model))
+    first = list(islice(batches, 1))  # a bad file is told before anything is made
     made = Index.create(model, target, candidates=candidates, hash=hash_name, window_events=window, window_step=step)
-    _add(made, batches, corpus, upsert=False)
+    _add(made, chain(first, batches), corpus, upsert=False)
 
 
 @index_app.command()
@@ -57,7 +60,8 @@ def add(
     """Add sequences; those that are there already are passed over, so an interrupted run is simply run again."""
     from neuroseqret.index import Index
 
-    _add(Index.open(folder), _scan(corpus), corpus, upsert)
+    index = Index.open(folder)
+    _add(index, _scan(corpus, index.config.model_dump()), corpus, upsert)
 
 
 @index_app.command()
@@ -94,10 +98,12 @@ def info(folder: Path = INDEX, as_json: bool = typer.Option(False, "--json", hel
             out.print(f"{name.replace('_', ' ')}: {shown}", markup=False)
 
 
-def _scan(corpus: Path) -> Iterator[EventSequences]:
+def _scan(corpus: Path, learned: Mapping[str, Any]) -> Iterator[EventSequences]:
+    """The corpus in batches, in the terms of the model with this configuration."""
     from neuroseqret.readers import scan_or_read
+    from neuroseqret.readers.meaning import in_terms_of
 
-    return scan_or_read(_file(corpus), _BATCH)
+    return (in_terms_of(batch, learned, corpus) for batch in scan_or_read(_file(corpus), _BATCH))
 
 
 def _file(corpus: Path) -> Path:

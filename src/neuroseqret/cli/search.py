@@ -38,11 +38,12 @@ def search(
     """Rank the sequences of an index by their relevance to each query."""
     from neuroseqret.index import Index
     from neuroseqret.readers import read
+    from neuroseqret.readers.meaning import in_terms_of
 
     if form not in FORMATS:
         raise UserError(f"no format is called {form!r}; there are {', '.join(FORMATS)}")
     index = Index.open(folder)
-    asked = read(sequences)
+    asked = in_terms_of(read(sequences), index.config.model_dump(), sequences)
     found = index.search(
         asked,
         k,

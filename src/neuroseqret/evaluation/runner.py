@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +26,7 @@ from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers, Progress, answer, silent
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.folder import read_config
+from neuroseqret.readers.meaning import in_terms_of
 
 ALWAYS = ("random", "histogram")
 Remark = Callable[[str], None]
@@ -118,6 +119,11 @@ def _result(
     method = name if named else folder_fingerprint(name)
     kind = name if named else str(read_config(name).get("model"))
     code = code_version(registry.method_class(kind).__module__)
+    try:
+        told = task if named else _in_terms_of(task, name)
+    except UserError as error:
+        return Result(name, None, 0.0, error=str(error))
+    fingerprint = fingerprint if told is task else task_fingerprint(told)
     key = result_key(task=fingerprint, method=method, max_seconds=max_seconds, code=code)
     if cache is not None and (kept := cache.get(key, task)) is not None:
         answers, notes = kept
@@ -135,7 +141,7 @@ def _result(
         else:
             model = registry.load(name)
             _check_unseen(name, task, remark)
-        answers = answer(model, task, progress, what=name)
+        answers = answer(model, told, progress, what=name)
     except UserError as error:
         return Result(name, None, time.monotonic() - begun, error=str(error))
     except Exception as error:  # one method's bug must not cost the others' results; it is shown, not hidden
@@ -147,6 +153,14 @@ def _result(
         except UserError as error:
             remark(f"the result of {name} is not kept for next time: {error}")
     return Result(name, answers, seconds)
+
+
+def _in_terms_of(task: Task, folder: str) -> Task:
+    """The task with what is asked and ranked in the terms of a model folder; itself if it is so already."""
+    learned = read_config(folder)
+    queries, corpus = (in_terms_of(sequences, learned) for sequences in (task.queries, task.corpus))
+    same = queries is task.queries and corpus is task.corpus
+    return task if same else replace(task, queries=queries, corpus=corpus)
 
 
 def _check_unseen(name: str, task: Task, remark: Remark) -> None:
