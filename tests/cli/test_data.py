@@ -57,6 +57,15 @@ def test_empty_cells_are_flaws_that_can_be_dropped(tmp_path: Path) -> None:
     assert read(target).to_lists() == [([3.0], [0])]
 
 
+@pytest.mark.parametrize("times", ["1 nan", "nan 1", "nan", "1 inf", "-inf 1", "inf", "nan inf"])
+def test_info_of_times_that_are_no_numbers(tmp_path: Path, times: str) -> None:
+    (tmp_path / "bad.csv").write_text("id,time,mark\n" + "".join(f"a,{time},x\n" for time in times.split()))
+    done = call("data", "info", str(tmp_path / "bad.csv"))
+    assert done.returncode == 0, done.stderr
+    assert "time not finite, 1 times" in done.stdout or times == "nan inf"
+    assert ("1 to 1" in done.stdout) == ("1" in times)
+
+
 def test_info_of_a_folder_has_the_numbers_of_its_meta_file(shared_data: Path) -> None:
     for name in SETS:
         if name in ("soccer", "audio", "electricity"):  # large ones: the statistics' own test has them
@@ -68,6 +77,22 @@ def test_info_of_a_folder_has_the_numbers_of_its_meta_file(shared_data: Path) ->
         assert f"{counts['events']:,} events, {counts['marks']} marks, {counts['groups']:,} groups" in printed
         assert f"min {counts['length_min']}, median {counts['length_median']:g}, max {counts['length_max']}" in printed
         assert f"{counts['relevant_per_query_mean']:.2f} relevant per query" in printed
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    """Neither emoji codes nor markup in what is the user's."""
+    (tmp_path / "a.csv").write_text("id,time,mark\ns,0,:on:\ns,1,p:star:q\ns,2,[bold]x[/bold]\ns,3,[/]\n")
+    done = call("data", "info", str(tmp_path / "a.csv"))
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in (":on:", "p:star:q", "[bold]x[/bold]", "[/]"))
+    done = call("data", "convert", str(tmp_path / "a.csv"), str(tmp_path / "o:key:[b]o.parquet"))
+    assert "written to" in done.stderr
+    assert "o:key:[b]o.parquet" in done.stderr
+    corpus, queries = simulate_retrieval(groups=3, per_group=4, seed=1)
+    made = tmp_path / ":key:[b]"
+    write_folder(made, corpus, queries)
+    done = call("evaluate", str(made), "--no-cache")
+    assert ":key:[b]: " in done.stdout
 
 
 def test_convert_there_and_back(file: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import neuroseqret
+from cli import calling
 
 COMMAND = [sys.executable, "-c", "from neuroseqret.cli.main import run; run()"]
 
@@ -45,3 +46,23 @@ def test_a_mistake_is_one_line_and_code_2(arguments: list[str], words: str) -> N
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "search i x.parquet -k 0",
+        "search i x.parquet --rerank-top -1",
+        "index create m x.parquet --out i --window 0",
+        "index create m x.parquet --out i --window 5 --step 0",
+        "data prepare --from x.csv --out d --seed -1",
+        "fit data --out model --seed -1",
+        "fit data --out model --seed 4294967296",
+        "evaluate data --seed -1",
+    ],
+)
+def test_a_number_out_of_range_names_its_option(command: str) -> None:
+    option = command.split()[-2]
+    done = calling.call(*command.split())
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert f"Invalid value for '{option}'" in done.stderr

@@ -90,6 +90,7 @@ def test_numbered_json_and_texts_say_the_same_as_named(tmp_path):
     ("name", "content", "problem"),
     [
         ("a.json", '{"v": ', "not JSON"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.json", '{"v": {"subset": 1}}', "not MultiTHUMOS"),
         ("a.json", '{"database": {}}', "no action is annotated"),
         ("Walk.txt", "", "no action is annotated"),

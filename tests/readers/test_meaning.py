@@ -44,9 +44,7 @@ def test_an_unknown_mark_is_named():
     )
     with pytest.raises(DataError, match="sequence s0: event 1: mark '3' is unknown"):
         in_terms_of(batch(None, [2, 3]), MODEL)
-    with pytest.raises(
-        DataError, match=r"mark 'x' is unknown to the model, which knows 0, 1, .*7, ... \(10\)"
-    ):
+    with pytest.raises(DataError, match=r"mark 'x' is unknown to the model, which knows 0, 1, .*7, ... \(10\)"):
         in_terms_of(batch(["3", "x"], [0, 1]), {"marks": 10})
 
 

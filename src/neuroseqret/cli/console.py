@@ -18,14 +18,15 @@ from rich.progress import (
 
 T = TypeVar("T")
 
-out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-remarks = Console(stderr=True, highlight=False, soft_wrap=True)
+# No emoji: a mark or a file may be called `:on:`.
+out = Console(highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+remarks = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
     """Iterate with a progress bar on a terminal; silent elsewhere."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -32,7 +33,9 @@ def evaluate(
         "seen", "--corpus", help="seen: train with the whole corpus; unseen: train with one half, rank the other."
     ),
     split: str = typer.Option("test", "--split", help="Which queries are answered: test, validation or train."),
-    seed: int = typer.Option(0, "--seed", help="Of fitting, sampled lists, drawn queries and tests."),
+    seed: int = typer.Option(
+        0, "--seed", min=0, max=2**32 - 1, help="Of fitting, sampled lists, drawn queries and tests."
+    ),
     max_seconds: float | None = typer.Option(
         None, "--max-seconds", min=0.001, help="Longest time to fit each method for."
     ),
@@ -89,9 +92,8 @@ def table(report: Report) -> Table:
     task = report.task
     ranked = "whole corpus" if task.protocol == "full" else "sampled lists"
     asked = f"{len(task.queries):,} {task.split} queries"
-    made = Table(
-        title=f"{report.data}: {asked}, {ranked}, corpus {task.condition}, seed {task.seed}", title_justify="left"
-    )
+    title = f"{report.data}: {asked}, {ranked}, corpus {task.condition}, seed {task.seed}"
+    made = Table(title=escape(title), title_justify="left")
     made.add_column("method", overflow="fold")
     for measure in MEASURES:
         made.add_column(measure, justify="right", no_wrap=True)

@@ -21,7 +21,7 @@ def fit(
     model: str = typer.Option("self", "--model", help="self, cross, hash-cross or a baseline's name."),
     out: Path = typer.Option(..., "--out", help="Model folder to write."),
     preset: str = typer.Option("default", "--preset", help="default, paper, or paper-NAME for a set of the paper."),
-    seed: int = typer.Option(0, "--seed", help="Same seed, same machine: same weights."),
+    seed: int = typer.Option(0, "--seed", min=0, max=2**32 - 1, help="Same seed, same machine: same weights."),
     max_seconds: float | None = typer.Option(None, "--max-seconds", min=1, help="Wall-clock budget of the training."),
 ) -> None:
     """Train a model and write its folder.

@@ -36,8 +36,10 @@ def create(
     hash_name: str = typer.Option(
         "network", "--hash", help="Hash of buckets and hamming: network, rotation, hyperplanes."
     ),
-    window: int | None = typer.Option(None, "--window", help="Index windows of so many events, to find parts."),
-    step: int | None = typer.Option(None, "--step", help="Events from one window's beginning to the next one's."),
+    window: int | None = typer.Option(None, "--window", min=1, help="Index windows of so many events, to find parts."),
+    step: int | None = typer.Option(
+        None, "--step", min=1, help="Events from one window's beginning to the next one's."
+    ),
 ) -> None:
     """Index a corpus with a model. If it is interrupted, continue with 'neuroseqret index add'."""
     from neuroseqret.index import Index

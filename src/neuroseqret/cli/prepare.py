@@ -36,7 +36,7 @@ def prepare(
     marks: int | None = typer.Option(None, "--marks", min=2, help="Number of marks that values are cut into."),
     most: int | None = typer.Option(None, "--most", min=1, help="Most windows of a group or product."),
     query_share: float | None = typer.Option(None, "--query-share", help="Part of the sequences that become queries."),
-    seed: int = typer.Option(0, "--seed", help="Chooses the queries and the splits."),
+    seed: int = typer.Option(0, "--seed", min=0, max=2**32 - 1, help="Chooses the queries and the splits."),
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,
     time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, for --from."),

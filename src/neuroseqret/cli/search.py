@@ -24,9 +24,9 @@ FORMATS = ("table", "json", "trec")
 def search(
     folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder."),
     sequences: Path = typer.Argument(..., metavar="SEQUENCES", help="File of event sequences to search with."),
-    k: int = typer.Option(10, "-k", help="Hits per query."),
+    k: int = typer.Option(10, "-k", min=1, help="Hits per query."),
     rerank: Path | None = typer.Option(None, "--rerank", metavar="MODEL", help="Model folder to rerank the best with."),
-    rerank_top: int | None = typer.Option(None, "--rerank-top", help="How many of the best to rerank (100)."),
+    rerank_top: int | None = typer.Option(None, "--rerank-top", min=1, help="How many of the best to rerank (100)."),
     form: str = typer.Option("table", "--format", help="table, json or trec."),
     where: str | None = typer.Option(None, "--where", help="Condition on the metadata, as \"role = 'GK'\"."),
     exhaustive: bool = typer.Option(False, "--exhaustive", help="Compare with every sequence."),

@@ -59,6 +59,8 @@ def json_file(path: Path) -> Any:
         raise DataError(
             f"not JSON ({error.msg} at line {error.lineno})", file=path, remedy="download it again"
         ) from error
+    except RecursionError as error:
+        raise DataError("not JSON (nested too deeply)", file=path, remedy="download it again") from error
 
 
 def json_object(path: Path) -> dict[str, Any]:
