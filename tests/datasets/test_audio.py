@@ -83,6 +83,39 @@ def test_speaker_maps(tmp_path):
         audio.read(tmp_path)
 
 
+def test_recordings_of_one_name_have_each_its_speaker(tmp_path, monkeypatch):
+    for speaker in ("alice", "bob"):
+        write_voice(tmp_path / "set" / "wavs" / speaker / "001.wav", 120, 800)
+
+    def groups(raw=tmp_path):
+        made = audio.read(raw)
+        return dict(zip(made.column("source").to_pylist(), made.groups.to_pylist(), strict=True))
+
+    wanted = {f"set/wavs/{speaker}/001.wav": speaker for speaker in ("alice", "bob")}
+    lines = "path,speaker\n" + "".join(f"{{}}{speaker}/001{{}},{speaker}\n" for speaker in ("alice", "bob"))
+    for table, before, ending in (
+        ("set/wavs/table.csv", "", ".wav"),
+        ("set/data/table.csv", "wavs/", ""),  # as in Fluent Speech Commands: relative to a folder above the csv
+        ("table.csv", "./set/wavs/", ".wav"),
+        ("table.csv", f"{tmp_path}/set/wavs/", ".wav"),
+    ):
+        (tmp_path / table).parent.mkdir(exist_ok=True)
+        (tmp_path / table).write_text(lines.format(before, ending, before, ending))
+        assert groups() == wanted
+        (tmp_path / table).unlink()
+    (tmp_path / "table.csv").write_text(lines.format("set/wavs/", ".wav", "set/wavs/", ".wav"))
+    monkeypatch.chdir(tmp_path / "set")
+    assert list(groups(tmp_path / "set" / "..").values()) == ["alice", "bob"]
+    for text, problem in (
+        ("path,speaker\n001.wav,alice\n", r"alice/001\.wav: a recording of this name is of alice, and 2 have it"),
+        (lines.format("/old/", ".wav", "/old/", ".wav"), "of alice and bob, and 2 have it; list each with its path"),
+        (lines.format("set/wavs/", "", "set/wavs/", "") + "set/wavs/bob/001.wav,eve\n", "is of bob and of eve"),
+    ):
+        (tmp_path / "table.csv").write_text(text)
+        with pytest.raises(DataError, match=problem):
+            groups()
+
+
 def test_broken_files(tmp_path, shared_raw):
     with pytest.raises(DataError, match="expected wav files"):
         audio.read(tmp_path)

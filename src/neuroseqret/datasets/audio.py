@@ -6,7 +6,8 @@ Download, any of
 - the Snips smart-lights commands of the paper (Coucke et al. 2018, on request from Sonos; research licence):
   `speech_corpus/audio/<n>.wav` and `speech_corpus/metadata.json`, which names each recording's worker;
 - any folder of wav files with a table of speakers: a csv with the columns `path` (or `file`) and `speaker` (or
-  `speakerId`), such as Fluent Speech Commands has.
+  `speakerId`), such as Fluent Speech Commands has. The path is relative to the csv or to a folder above it; a bare
+  name will do where no two recordings have it.
 
 `cycles`: an event is a voiced cycle, an upward zero crossing of the signal band-passed to 70-350 Hz where its 20 ms
 level is over a tenth of the loudest; `bands`: the first cycle and each later one with another mark than the one before.
@@ -18,6 +19,8 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,19 +135,9 @@ def _listed(raw: Path) -> list[tuple[Path, dict[str, Any]]]:
         return [
             (path, _digit(int(match[1]), match[2], int(match[3]), facts)) for path, match in named if match is not None
         ]
-    speakers = _speaker_map(raw)
-    listed = []
-    for path in paths:
-        speaker = speakers.get(path.name) or speakers.get(path.stem)
-        if speaker is None:
-            raise DataError(
-                "no speaker is known for this recording",
-                file=path,
-                remedy="add a csv with the columns path and speaker to the folder",
-            )
-        # Nothing but the speaker is known of such a recording, so each is a source of its own.
-        listed.append((path, {"group": speaker, "source": str(path.relative_to(raw))}))
-    return listed
+    speakers = _speakers(raw, paths)
+    # Nothing but the speaker is known of such a recording, so each is a source of its own.
+    return [(path, {"group": speakers[path], "source": str(path.relative_to(raw))}) for path in paths]
 
 
 def _digit(digit: int, speaker: str, repetition: int, facts: dict[str, Any]) -> dict[str, Any]:
@@ -157,19 +150,51 @@ def _digit(digit: int, speaker: str, repetition: int, facts: dict[str, Any]) -> 
     }
 
 
-def _speaker_map(raw: Path) -> dict[str, str]:
-    """File name (or its stem) -> speaker, from a csv or from Snips' metadata.json."""
-    speakers: dict[str, str] = {}
+def _speakers(raw: Path, paths: list[Path]) -> dict[Path, str]:
+    """The speaker of every recording: by its path where a table has it, else by its name if only one is called so."""
+    listed: dict[Path, str] = {}
+    by_name: dict[str, set[str]] = {}
+    for table, file, speaker in _table_rows(raw):
+        # Relative to the table, or to any folder from there up to the whole one.
+        above = [folder for folder in table.parents if folder == raw or raw in folder.parents]
+        places = [folder / f"{file}{ending}" for folder in above for ending in ("", ".wav")]
+        found = next((place.resolve() for place in places if place.is_file()), None)
+        if found is None:
+            by_name.setdefault(Path(file).name.removesuffix(".wav"), set()).add(speaker)
+        elif listed.setdefault(found, speaker) != speaker:
+            raise DataError(f"{file} is of {listed[found]} and of {speaker}", file=table, remedy="list it once")
+    speakers = {path: listed[path.resolve()] for path in paths if path.resolve() in listed}
+    unlisted = [path for path in paths if path not in speakers]
+    called_so = Counter(path.stem for path in unlisted)
+    for path in unlisted:
+        said = sorted(by_name.get(path.stem, ()))
+        if not said:
+            raise DataError(
+                "no speaker is known for this recording",
+                file=path,
+                remedy="add a csv with the columns path and speaker to the folder",
+            )
+        if len(said) > 1 or called_so[path.stem] > 1:
+            raise DataError(
+                f"a recording of this name is of {' and '.join(said)}, and {called_so[path.stem]} have it",
+                file=path,
+                remedy="list each with its path relative to the csv",
+            )
+        speakers[path] = said[0]
+    return speakers
+
+
+def _table_rows(raw: Path) -> Iterator[tuple[Path, str, str]]:
+    """Table, recording and speaker of every line of a csv with speakers and every entry of Snips' metadata.json."""
     for path in find(raw, "metadata.json"):
         for key, entry in json_object(path).items():
             worker = entry.get("worker") if isinstance(entry, dict) else None
             if isinstance(worker, dict) and "id" in worker:
-                speakers[str(key)] = str(worker["id"])
+                yield path, f"audio/{key}", str(worker["id"])
     for path in find(raw, "*.csv"):
         rows = csv.DictReader(text(path).splitlines())
         columns = {name.lower(): name for name in rows.fieldnames or []}
         file = columns.get("path") or columns.get("file") or columns.get("filename")
         speaker = columns.get("speaker") or columns.get("speakerid") or columns.get("speaker_id")
         if file and speaker:
-            speakers.update({Path(row[file]).name: row[speaker] for row in rows if row[file] and row[speaker]})
-    return speakers
+            yield from ((path, row[file], row[speaker]) for row in rows if row[file] and row[speaker])
