@@ -58,6 +58,28 @@ def test_frames_make_an_event_at_each_change_of_cell(tmp_path):
     assert every[0].group == "id1"
 
 
+def test_tracks_of_several_tables_are_read_once_each(tmp_path):
+    def rows(*videos):
+        return HEAD + "".join(
+            f"{video},{25 * n},{25 * n + 5},{n}-{n}-{n + 20}-{n + 30},25,100,100,train,{person}\n"
+            for video, person in videos
+            for n in range(6)
+        )
+
+    for name, videos in {
+        "whole": [[("v1", 1), ("v2", "id2"), ("v3", "id2")]],
+        "parts": [[("v1", 1)], [("v2", "id2"), ("v3", "id2")]],
+        "common": [[("v1", 1), ("v2", "id2")], [("v2", "id2"), ("v3", "id2")]],
+    }.items():
+        (tmp_path / name).mkdir()
+        for number, part in enumerate(videos):
+            (tmp_path / name / f"{number}.csv").write_text(rows(*part))
+    whole = celebrity.read(tmp_path / "whole")
+    assert whole.groups.to_pylist() == ["1", "id2", "id2"]
+    assert celebrity.read(tmp_path / "parts") == whole
+    assert celebrity.read(tmp_path / "common") == whole
+
+
 def test_boxes_in_pixels_give_the_same_cells(tmp_path):
     for name, scale in (("relative", 1), ("pixels", 1000)):
         for video in ("a", "b"):

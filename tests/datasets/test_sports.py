@@ -21,7 +21,8 @@ def write_texts(folder, segments):
 
 
 def test_named_json_gives_the_windows_of_the_benchmark_set(shared_raw, shared_data):
-    made = sports.read(shared_raw / "multithumos")
+    with pytest.warns(UserWarning, match=r"1 videos that only another annotates are left out \(video_test_0001292\)"):
+        made = sports.read(shared_raw / "multithumos")
     assert len(made) == 1200
     assert made.mark_names == tuple(sports.MARKS)
     assert len(sports.MARKS) == 27
@@ -46,6 +47,7 @@ def test_named_json_gives_the_windows_of_the_benchmark_set(shared_raw, shared_da
     assert sum((keys(wanted, marks=True) & keys(made, marks=True)).values()) == 1149
 
 
+@pytest.mark.filterwarnings("ignore:.*only another annotates")
 def test_data_folder_of_the_raw_sample(shared_raw, tmp_path):
     made = prepare("sports", shared_raw / "multithumos", tmp_path / "sports")
     counts = made.meta["counts"]
@@ -84,6 +86,23 @@ def test_numbered_json_and_texts_say_the_same_as_named(tmp_path):
     assert (only.group, only.times.tolist()) == ("CliffDiving", [0.0, 2.0, 2.5])
     assert [sports.MARKS[m] for m in only.marks] == ["Jump", "Jump", "Fall"]
     assert len(sports.read(tmp_path / "text", variant="all", events=6)[0]) == 6
+
+
+def test_all_files_of_a_form_are_read_and_their_common_segments_once(tmp_path):
+    def write_json(name, *videos):
+        actions = {"actions": [[1, 0.0, 1.0], [21, 2.0, 3.0], [21, 2.0, 3.0], [22, 4.0, 5.0]]}
+        (tmp_path / name).write_text(json.dumps(dict.fromkeys(videos, actions)))
+
+    write_json("all.json", "v1", "v2", "v3")
+    whole = sports.read(tmp_path, events=3)
+    assert whole.column("source").to_pylist() == ["v1", "v2", "v3"]
+    write_json("test.json", "v2", "v3")
+    assert sports.read(tmp_path, events=3) == whole
+    write_json("all.json", "v1", "v2")
+    assert sports.read(tmp_path, events=3) == whole
+    write_texts(tmp_path, {"Walk": [("v1", 0.0, 1.0)], "Diving": [("v1", 0.0, 1.0)], "Sit": [("v2", 0.0, 1.0)]})
+    with pytest.warns(UserWarning, match=r"1 videos that only another annotates are left out \(v3\)"):
+        assert len(sports.read(tmp_path, events=1)) == 1
 
 
 @pytest.mark.parametrize(

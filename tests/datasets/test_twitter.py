@@ -86,6 +86,23 @@ def test_retweet_streams_get_relevance_from_subsequences(tmp_path):
     assert len(events) == int(made.corpus.lengths.sum() + made.queries.lengths.sum())  # none in two sequences
 
 
+def test_streams_in_two_forms_are_read_once(tmp_path):
+    rows = [
+        {"time_since_start": [k + 0.1 * n for n in range(12)], "type_event": [n % 3 for n in range(12)], "seq_idx": k}
+        for k in (0, 0, 1)
+    ]
+    for number, row in enumerate(rows):
+        row |= {"seq_idx": number, "seq_len": 12, "dim_process": 3, "time_since_last_event": [0.0] * 12}
+    (tmp_path / "train.json").write_text(json.dumps(rows))
+    once = twitter.read(tmp_path)
+    assert len(once) == 3  # equal streams of one file are two
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert twitter.read(tmp_path) == once
+    rows[1]["time_since_start"][3] += 0.01
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert len(twitter.read(tmp_path)) == 4
+
+
 def test_pickled_streams_need_a_word(tmp_path):
     import pickle
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,7 @@ def read(
     if chosen:
         if variant not in (None, "tracks"):
             raise UserError(f"the track csv has no variant {variant!r}; frames and changes need the txt annotations")
-        return _from_tracks(chosen[0], 5 if events is None else events)
+        return _from_tracks(chosen, 5 if events is None else events)
     paths = find(raw, "*/*/*.txt")
     if not paths:
         raise nothing_found(raw, "vox-metadata.csv, or VoxCeleb's txt/<person>/<video>/<track>.txt")
@@ -54,7 +55,8 @@ def read(
     return _from_frames(paths, variant == "frames", default if events is None else events, progress)
 
 
-def _from_tracks(path: Path, tracks: int) -> EventSequences:
+def _track_table(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The columns of a track csv as arrays: numbers, ids as text, and the box as `left`, `top`, `right`, `bottom`."""
     try:
         table = pacsv.read_csv(path)
     except pa.ArrowInvalid as error:
@@ -69,13 +71,20 @@ def _from_tracks(path: Path, tracks: int) -> EventSequences:
         if not column[name].min() > 0:
             line = 2 + int(column[name].argmin())
             raise DataError(f"line {line}: {name} is not above 0", file=path, remedy="download it again")
-    across = (box[:, 0] + box[:, 2]) / 2 / column["width"]
-    size = (box[:, 3] - box[:, 1]) / column["height"]
-    cell = _cells(across, size)
+    ids = {c: table.column(c).cast(pa.large_string()).to_numpy() for c in ("video_id", "person_id")}
+    return {**column, **ids, **dict(zip(("left", "top", "right", "bottom"), box.T, strict=True))}
+
+
+def _from_tracks(paths: list[Path], tracks: int) -> EventSequences:
+    tables = [_track_table(path) for path in paths]
+    column = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    cell = _cells(
+        (column["left"] + column["right"]) / 2 / column["width"], (column["bottom"] - column["top"]) / column["height"]
+    )
     start, end = column["start"] / column["fps"], column["end"] / column["fps"]
-    videos, video = np.unique(table.column("video_id").to_numpy().astype(str), return_inverse=True)
-    person = table.column("person_id").to_numpy()
-    # Some tracks are listed twice, with boxes that hardly differ.
+    videos, video = np.unique(column["video_id"].astype(str), return_inverse=True)
+    person = column["person_id"]
+    # Some tracks are listed twice, with boxes that hardly differ; and tables may have tracks in common.
     _, once = np.unique(np.column_stack([video, column["start"], column["end"]]), axis=0, return_index=True)
     once.sort()
     whole = Recordings.from_events(

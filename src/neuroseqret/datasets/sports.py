@@ -2,8 +2,8 @@
 
 Download: the MultiTHUMOS annotations of Yeung et al., "Every Moment Counts" (Stanford), as
 `multithumos.zip` (a folder `annotations` with one `.txt` an action: video, start and end in seconds on each line;
-`class_list.txt`), or as one of the JSON files that action-localisation repositories carry: with labels by name
-(`{"database": {video: {"annotations": [{"label", "segment"}]}}}`) or by number
+`class_list.txt`), or as the JSON files that action-localisation repositories carry, one or several: with labels by
+name (`{"database": {video: {"annotations": [{"label", "segment"}]}}}`) or by number
 (`{video: {"actions": [[class, start, end]]}}`). Licence: not stated with the annotations.
 
 An event is the start of an annotated action, its mark the action. The group is the sport: the most frequent of the
@@ -13,6 +13,8 @@ are one sport. Marks that name a sport are left out, as they would give the answ
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -100,16 +102,18 @@ MERGED = {"CricketBowling": "Cricket", "CricketShot": "Cricket"}
 #: The marks: actions that name no sport.
 MARKS = [a for a in ACTIONS if not a.startswith(NAMING)]
 
-Segments = tuple[list[str], list[str], list[float]]
+#: Video, action and start.
+Segment = tuple[str, str, float]
 
 
 def read(raw: Path, *, variant: str = "generic", events: int = 20) -> EventSequences:
     """Sequences of `events` to `2 events - 1` actions; `variant` `generic` drops the sport-naming marks, `all` not."""
     if variant not in ("generic", "all"):
         raise UserError(f"sports has no variant {variant!r}; choose generic or all")
-    videos, labels, starts = _segments(raw)
-    if not videos:
+    segments = _segments(raw)
+    if not segments:
         raise DataError("no action is annotated", file=raw, remedy="download it again")
+    videos, labels, starts = zip(*segments, strict=True)
     code = {name: number for number, name in enumerate(CLASSES)}
     video_names, video = np.unique(np.array(videos), return_inverse=True)
     action = np.array([code[label] for label in labels])
@@ -138,30 +142,40 @@ def _sports(video: Any, action: Any, videos: int) -> Any:
     return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
 
 
-def _segments(raw: Path) -> Segments:
-    """Video, action and start of every annotated segment, from whichever form is in the folder."""
-    videos: list[str] = []
-    labels: list[str] = []
-    starts: list[float] = []
+def _segments(raw: Path) -> list[Segment]:
+    """Every annotated segment, from whichever form is in the folder."""
     jsons = find(raw, "*.json")
     texts = [p for p in find(raw, "*.txt") if p.stem in set(CLASSES)]
     if not jsons and not texts:
         raise nothing_found(raw, "MultiTHUMOS .json, or annotations/<Action>.txt")
-    # One annotation set is enough: several forms in one folder hold the same segments.
-    chosen: Iterable[tuple[str, str, float]] = _from_texts(texts) if texts else _from_json(_named_first(jsons))
-    for video, label, start in chosen:
-        videos.append(video)
-        labels.append(label)
-        starts.append(start)
-    return videos, labels, starts
+    named = [path for path in jsons if '"database"' in text(path)[:4096]]
+    numbered = [path for path in jsons if path not in named]
+    forms = [_from_texts(texts), _joined(map(_from_json, named)), _joined(map(_from_json, numbered))]
+    # One form is enough: several in one folder hold the same segments, up to rounding and a video or two.
+    chosen, *others = [segments for form in forms if (segments := list(form))] or [[]]
+    if missed := {video for other in others for video, _, _ in other} - {video for video, _, _ in chosen}:
+        warnings.warn(
+            f"{raw}: of text, JSON with names and JSON with numbers the first is read, and {len(missed)} videos that "
+            f"only another annotates are left out ({min(missed)}); keep the files of one form to choose",
+            stacklevel=3,
+        )
+    return chosen
 
 
-def _named_first(paths: list[Path]) -> Path:
-    named = [p for p in paths if '"database"' in text(p)[:4096]]
-    return (named or paths)[0]
+def _joined(parts: Iterable[Iterable[Segment]]) -> list[Segment]:
+    """The segments of all files; those that an earlier file has too count once."""
+    joined: list[Segment] = []
+    for part in parts:
+        before = Counter(joined)
+        for segment in part:
+            if before[segment]:
+                before[segment] -= 1
+            else:
+                joined.append(segment)
+    return joined
 
 
-def _from_texts(paths: list[Path]) -> Iterable[tuple[str, str, float]]:
+def _from_texts(paths: list[Path]) -> Iterable[Segment]:
     for path in paths:
         rows = [(n, line.split()) for n, line in enumerate(text(path).splitlines(), 1) if line.strip()]
         for n, cells in rows:
@@ -171,7 +185,7 @@ def _from_texts(paths: list[Path]) -> Iterable[tuple[str, str, float]]:
         yield from ((cells[0], path.stem, start) for (_, cells), start in zip(rows, starts, strict=True))
 
 
-def _from_json(path: Path) -> Iterable[tuple[str, str, float]]:
+def _from_json(path: Path) -> Iterable[Segment]:
     content = json_file(path)
     try:
         if "database" in content:
@@ -183,7 +197,9 @@ def _from_json(path: Path) -> Iterable[tuple[str, str, float]]:
                 for number, start, _ in entry["actions"]:
                     yield video, _known(int(number), path, video), float(start)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise DataError(f"not MultiTHUMOS annotations ({error!r})", file=path) from error
+        raise DataError(
+            f"not MultiTHUMOS annotations ({error!r})", file=path, remedy="download it again, or move it elsewhere"
+        ) from error
 
 
 def _known(label: str | int, path: Path, video: str) -> str:

@@ -15,6 +15,7 @@ there are no labels, so relevance is made from the streams by sub-sequences (no 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,14 +55,29 @@ def _streams(paths: list[Path], events: int, min_events: int, allow_pickle: bool
     from neuroseqret.readers import read as read_file
 
     parts = []
+    read: Counter[tuple[bytes, bytes]] = Counter()
     for path in paths:
         part = read_file(path, allow_pickle=allow_pickle)
         if part.num_marks > len(FAME):
             raise DataError(f"{part.num_marks} marks, the retweet streams have {len(FAME)}", file=path)
+        part = part[_not_in(read, part)]
         sources = [f"{path.stem}:{id_}" for id_ in part.ids.to_pylist()]
         parts.append(Recordings(part.times, part.marks, part.offsets, {"source": sources}))
     first = Recordings.concat(parts).cut(Windows(events, "keep", min_events, most=1))
     return first.to_sequences(FAME, "seconds")
+
+
+def _not_in(read: Counter[tuple[bytes, bytes]], part: EventSequences) -> list[int]:
+    """The streams that no earlier file has, as a second form of it would; they are added to those that were read."""
+    before, new = read.copy(), []
+    for row, stream in enumerate(part):
+        events = stream.times.tobytes(), stream.marks.tobytes()
+        if before[events]:
+            before[events] -= 1
+        else:
+            new.append(row)
+            read[events] += 1
+    return new
 
 
 def _trees(labels: list[Path], events: int, min_events: int, progress: Progress | None) -> EventSequences:
