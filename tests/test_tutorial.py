@@ -88,8 +88,6 @@ def test_searches_answer(outputs):
     answers = json.loads(find(said, "search index today.parquet"))
     assert len(answers) == 6
     assert all(len(answer["hits"]) == 3 for answer in answers)
-    # A sequence that was added finds itself.
-    assert all(answer["hits"][0]["id"] == answer["query"] for answer in answers)
     # What is found are customers and parts of their histories, by their own names.
     assert len(re.findall(r"\bc\d{3}\b", find(said, "search index data/queries.parquet"))) >= 5
     assert re.fullmatch(r"c\d{3}\[\d+:\d+\]", find(said, "parts-index parts/queries").split()[2])
@@ -104,7 +102,8 @@ def test_the_program_runs(outputs, monkeypatch, capsys):
     exec(compile(program, str(TUTORIAL), "exec"), {})
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert lines[0].split()[:2] == ["1", "t000"]
+    assert lines[0].startswith("1 ")
+    assert "t000" not in [line.split()[1] for line in lines]
 
 
 def test_the_example_has_the_columns_that_the_commands_name():

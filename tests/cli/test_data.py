@@ -79,6 +79,13 @@ def test_info_of_a_folder_has_the_numbers_of_its_meta_file(shared_data: Path) ->
         assert f"{counts['relevant_per_query_mean']:.2f} relevant per query" in printed
 
 
+def test_dates_are_shown_as_dates(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,time,mark\ns,2024-03-01 09:14:07,x\ns,2024-03-02,x\n")
+    printed = " ".join(call("data", "info", str(tmp_path / "a.csv")).stdout.split())
+    assert "1709284447 to 1709337600, median window 53153" in printed
+    assert "2024-03-01 09:14:07 to 2024-03-02 00:00:00 UTC" in printed
+
+
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     """Neither emoji codes nor markup in what is the user's."""
     (tmp_path / "a.csv").write_text("id,time,mark\ns,0,:on:\ns,1,p:star:q\ns,2,[bold]x[/bold]\ns,3,[/]\n")
@@ -137,7 +144,7 @@ def test_a_file_without_marks_or_groups(tmp_path: Path) -> None:
     done = call("data", "info", str(tmp_path / "events.csv"))
     assert done.returncode == 2
     assert "no column for the mark" in done.stderr
-    assert "--column mark=, for no marks" in done.stderr
+    assert "--column mark=, None, for no marks" in done.stderr
     done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=")
     assert "--column group=" in done.stderr
     done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=", "--column", "group=")

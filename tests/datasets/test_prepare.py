@@ -114,6 +114,26 @@ def test_equal_sequences_count_once_and_small_groups_are_dropped():
     assert set(corpus.groups.to_pylist()) == {"g0", "g1"}
 
 
+def test_groups_that_are_all_too_small_are_told_by_their_size():
+    small = labelled(groups=4, sources=1, each=2)
+    with pytest.raises(DataError, match="a query and 3 sequences from other sources beside it; the largest has 2"):
+        divide(small, 0.2)
+    with pytest.raises(DataError, match=r"a query and 3 sequences beside it; .*take --relevance subsequences"):
+        divide(small.without_columns("source"), 0.2)
+
+
+def test_a_file_may_be_mended_on_the_way(tmp_path):
+    lines = [f"{s},{10 - t + t * s / 100},x,{'ab'[s % 2]}" for s in range(20) for t in range(4)]
+    (tmp_path / "back.csv").write_text("\n".join(["id,time,mark,group", *lines]) + "\n")
+    words = ("--from", tmp_path / "back.csv", "--out", tmp_path / "data")
+    assert "repair with 'sort'" in str(run(*words).exception)
+    assert run(*words, "--repair", "sort").exit_code == 0
+    assert (np.diff(read_folder(tmp_path / "data").corpus[0].times) > 0).all()
+    assert "--repair is for --from" in str(
+        run("sports", tmp_path, "--out", tmp_path / "d", "--repair", "sort").exception
+    )
+
+
 def test_tail_of_groups():
     one = labelled(groups=1, sources=1, each=9)
     is_query, is_corpus = tail_of_groups(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from neuroseqret.cli.console import out, remarks
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    from neuroseqret.sequences import EventSequences
     from neuroseqret.statistics import Statistics
 
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and prepare event data.")
@@ -24,7 +26,13 @@ COLUMNS = typer.Option(
     help="Column map, as id=USER, time=WHEN, mark=ACTION; mark= where there is none; may be given several times.",
 )
 FORMAT = typer.Option(None, "--format", help="Format of the file; sniffed from its content by default.")
+REPAIR = typer.Option(
+    None,
+    "--repair",
+    help="Mend the data first: sort, drop, clip, deduplicate (ids), deduplicate-events; several with commas.",
+)
 PICKLE = typer.Option(False, "--allow-pickle", help="Read pickled files, containers and numbers only.")
+_DATES = (1e8, 1e10)  # seconds that may well be dates, from 1973 on: smaller ones are durations
 
 
 @app.command()
@@ -70,15 +78,22 @@ def convert(
     to: str | None = typer.Option(None, "--to", help="Format to write; by the ending of OUT by default."),
     column: list[str] = COLUMNS,
     allow_pickle: bool = PICKLE,
-    repair: str | None = typer.Option(
-        None,
-        "--repair",
-        help="Mend the data first: sort, drop, clip, deduplicate (ids), deduplicate-events; several with commas.",
-    ),
+    repair: str | None = REPAIR,
     time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, to keep with the data."),
 ) -> None:
     """Write a file in another format, after validation."""
-    from neuroseqret.readers import read, write
+    from neuroseqret.readers import write
+
+    sequences = read_mended(source, repair, format, column, time_unit, allow_pickle)
+    write(sequences, target, to)
+    remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)
+
+
+def read_mended(
+    source: Path, repair: str | None, format: str | None, column: list[str], time_unit: str | None, allow_pickle: bool
+) -> EventSequences:
+    """The sequences of a file, repaired as the words of `--repair` say, and valid."""
+    from neuroseqret.readers import read
     from neuroseqret.validation import repair as mend
 
     sequences = read(
@@ -93,8 +108,7 @@ def convert(
         sequences, report = mend(sequences, [action.strip() for action in repair.split(",")])
         remarks.print(f"repaired: {report}", markup=False)
         sequences.validate(source)
-    write(sequences, target, to)
-    remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)
+    return sequences
 
 
 def column_map(columns: list[str]) -> dict[str, str | None] | None:
@@ -125,8 +139,13 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
         )
     facts.add_row("time unit", escape(numbers.time_unit or "not given"))
     if numbers.first_time is not None:
+        assert numbers.last_time is not None
+        first, last = numbers.first_time, numbers.last_time
         window = "" if numbers.span_median is None else f", median window {numbers.span_median:g}"
-        facts.add_row("times", f"{numbers.first_time:g} to {numbers.last_time:g}{window}")
+        facts.add_row("times", f"{first:.10g} to {last:.10g}{window}")
+        if numbers.time_unit == "seconds" and _DATES[0] <= first <= last <= _DATES[1]:
+            days = [datetime.fromtimestamp(int(time), timezone.utc) for time in (first, last)]
+            facts.add_row("", f"{days[0]:%Y-%m-%d %H:%M:%S} to {days[1]:%Y-%m-%d %H:%M:%S} UTC, if counted from 1970")
     if numbers.gap_quantiles:
         shown = ", ".join(f"{100 * q:g}% {value:.4g}" for q, value in numbers.gap_quantiles.items())
         facts.add_row("gaps", f"mean {numbers.gap_mean:.4g}, ties {numbers.zero_gaps:.1%}")

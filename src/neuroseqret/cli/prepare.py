@@ -10,11 +10,12 @@ import typer
 
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress
-from neuroseqret.cli.data import COLUMNS, FORMAT, PICKLE, column_map
+from neuroseqret.cli.data import COLUMNS, FORMAT, PICKLE, REPAIR, read_mended
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
     from neuroseqret.readers.folder import DataFolder
+    from neuroseqret.sequences import EventSequences
 
 SETS = "audio, sports, celebrity, electricity, health, twitter or amazon"
 
@@ -40,6 +41,7 @@ def prepare(
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,
     time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, for --from."),
+    repair: str | None = REPAIR,
     allow_pickle: bool = PICKLE,
 ) -> None:
     """Make a data folder: corpus, queries with their split, and what is relevant to what."""
@@ -53,10 +55,11 @@ def prepare(
     if file is not None:
         named = {"variant": variant, "min_events": min_events, "marks": marks, "most": most}
         _only_for("the named sets, not for --from", **named)
-        made = _from_file(file, out, relevance, events, query_share, seed, format, column, time_unit, allow_pickle)
+        sequences = read_mended(file, repair, format, column, time_unit, allow_pickle)
+        made = _from_file(file, sequences, out, relevance, events, query_share, seed)
     else:
         recipes.module(str(name))  # an unknown name is told before anything that is missing
-        _only_for("--from, not for the named sets", format=format, column=column, time_unit=time_unit)
+        _only_for("--from, not for the named sets", format=format, column=column, time_unit=time_unit, repair=repair)
         if raw is None:
             raise UserError(f"give the folder with the raw files of {name}; docs/datasets.md tells what to download")
         given: dict[str, Any] = {"variant": variant, "events": events, "min_events": min_events, "marks": marks}
@@ -88,20 +91,15 @@ def _recordings(items: Iterable[Any], total: int) -> Iterator[Any]:
 
 def _from_file(
     file: Path,
+    sequences: EventSequences,
     out: Path,
     relevance: str | None,
     events: int | None,
     query_share: float | None,
     seed: int,
-    format: str | None,
-    column: list[str],
-    time_unit: str | None,
-    allow_pickle: bool,
 ) -> DataFolder:
     from neuroseqret.datasets.prepare import prepare_sequences
-    from neuroseqret.readers import read
 
-    sequences = read(file, format=format, columns=column_map(column), time_unit=time_unit, allow_pickle=allow_pickle)
     if relevance is None:
         relevance = "groups" if sequences.groups is not None else "subsequences"
     if events is not None and relevance != "subsequences":

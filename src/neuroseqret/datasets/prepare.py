@@ -190,9 +190,11 @@ def divide(
     counts[f"sequences of groups with fewer than {MIN_CORPUS} in the corpus"] = int((~enough[group]).sum())
     is_query, is_corpus = is_query & enough[group], is_corpus & enough[group]
     if not is_query.any():
+        apart = "" if sequences.column("source") is None else " from other sources"
         raise DataError(
-            f"no group has two sources and {MIN_CORPUS} sequences left beside its queries",
-            remedy="add raw files: queries must come from other recordings than the corpus",
+            f"no group is large enough for a query and {MIN_CORPUS} sequences{apart} beside it; the largest has "
+            f"{np.bincount(group[group > 0], minlength=1).max()}",
+            remedy="add sequences to the groups, or take --relevance subsequences",
         )
     return sequences[is_corpus], split_queries(sequences[is_query], seed)
 

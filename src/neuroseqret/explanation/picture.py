@@ -86,13 +86,15 @@ def _span(sequence: EventSequence) -> float:
 
 
 def _heat_map(axes: Axes, explanation: Explanation) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     pairs = explanation.pairs
     limit = float(np.quantile(np.abs(pairs), 0.995)) or 1e-12  # a single pair must not drown the others
     shown = axes.imshow(pairs, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     axes.set_xlabel("event of the hit")
     axes.set_ylabel("event of the query")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.get_major_locator().set_params(integer=True)
+        axis.set_major_locator(MaxNLocator(integer=True))
     rest = explanation.matrix.sum() - pairs.sum()
     axes.set_title(f"pairs of events: {pairs.sum():+.3f} of the score; with the sequences as wholes: {rest:+.3f}",
                    fontsize=9)  # fmt: skip

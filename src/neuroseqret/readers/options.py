@@ -60,5 +60,5 @@ class Options:
 
 def ask_for(word: str) -> str:
     """How to say which column is meant by a word of the column map, in Python and on the command line."""
-    none = " (None, --column mark=, for no marks)" if word == "mark" else ""
-    return f"say columns={{{word!r}: ...}}, with data convert --column {word}=...{none}"
+    none = " (--column mark=, None, for no marks)" if word == "mark" else ""
+    return f"say 'neuroseqret data convert --column {word}=...', in Python columns={{{word!r}: ...}}{none}"
