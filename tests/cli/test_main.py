@@ -36,6 +36,7 @@ def test_version_and_help() -> None:
         (["fit", "no-such-folder", "--out", "tests"], "tests: exists and holds no config.json"),
         (["data", "info", "no-such-file"], "no-such-file"),
         (["embed", "no-such-model", "x.parquet", "--out", "e.parquet"], "no-such-model"),
+        (["embed", "model", "x.parquet", "--out", "e.npy"], "e.npy: vectors are written as Parquet; call it e.parquet"),
         (["evaluate", "no-such-folder", "--method", "random"], "no-such-folder"),
         (["search", "no-such-index", "x.parquet"], "no-such-index"),
     ],

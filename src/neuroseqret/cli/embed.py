@@ -31,6 +31,8 @@ def embed(
     from neuroseqret.readers.files import new_file
     from neuroseqret.readers.meaning import in_terms_of
 
+    if out.suffix != ".parquet":
+        raise UserError(f"{out}: vectors are written as Parquet; call it {out.stem}.parquet")
     loaded, learned = methods.load(model), read_config(model)
     if not isinstance(loaded, Embedder):
         raise UserError(f"{model}: a {loaded.name!r} model scores pairs and has no embeddings; use a 'self' model")
