@@ -205,7 +205,7 @@ def test_compressed_and_tabbed(tmp_path: Path) -> None:
         ("id,time,mark,mark\na,1,0,0\n", "two columns are called 'mark'"),
         ("1,2,0\n1,3,0\n", "the first line is not a header; name the columns there"),
         ("B00005,AH2IFH,5.0,1005177600\n", "the first line is not a header"),
-        ("id,time,mark\na,yesterday,0\n", "not readable as CSV .*yesterday"),
+        ("id,time,mark\na,yesterday,0\n", "not readable as CSV .*yesterday.*write dates as 2024-03-01 or"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -170,6 +170,8 @@ class _LongCsv:
         named = re.sub(r"In CSV column #(\d+)", lambda found: f"column {self.names[int(found[1])]!r}", problem)
         placed = re.sub(r"Row #(\d+)", lambda found: self._name_row(int(found[1]) - 2), named)
         remedy = "save it as UTF-8" if "UTF8" in problem else "mend the line"
+        if "to timestamp" in problem:
+            remedy = "write dates as 2024-03-01 or 2024-03-01T09:14:07, with a zone or without"
         return DataError(f"not readable as CSV ({placed})", remedy=remedy)
 
     def text_columns(self) -> list[str]:
