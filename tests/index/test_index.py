@@ -184,8 +184,43 @@ def test_metadata_columns_may_come_and_go(tiny, tmp_path):
     assert index.search(plain[0])[0].metadata == {"club": "Ajax"}
     assert index.search(naive.some_sequences(5)[0])[0].metadata == {"role": "GK", "year": 2000}
     assert len(index.search(plain[0], where="club = 'Ajax'")) == 5
+    index.add(plain.with_column("id", list("abcde")).with_column("note", [None] * 5))
+    index.add(plain.with_column("id", list("fghij")).with_column("note", ["loan"] * 5))  # its type is known only now
+    assert len(index.search(plain[0], where="note = 'loan'")) == 5
     with pytest.raises(UserError, match=r"column 'club' is .*double.*; convert or rename it"):
         index.add(naive.some_sequences(1, prefix="x").with_column("club", [[1.5]]))
+
+
+@pytest.mark.parametrize("name", ["", "_rowid", "_rowoffset", "a.b", "a`b", "nsr_key"])
+def test_a_column_that_the_store_cannot_hold_is_refused(tiny, tmp_path, name):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(10))
+    more = naive.some_sequences(2, seed=1, prefix="more").with_column(name, [1, 2])
+    with pytest.raises(DataError, match="a metadata column"):
+        index.add(more)
+    assert len(index.search(more[0])) == 10  # a query's columns are not stored
+
+
+@pytest.mark.parametrize("name", ["", "a.b"])
+def test_a_write_that_fails_leaves_no_column_behind(tiny, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("neuroseqret.index.rows.check_columns", lambda *_: None)
+    corpus, more = naive.some_sequences(10), naive.some_sequences(2, seed=1).with_column("fine", [1, 2])
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    expected = answers(index, corpus[:2])
+    for change, batch in ((index.add, more.with_column("id", ["x", "y"])), (index.upsert, more)):
+        with pytest.raises(UserError, match="cannot be written to"):
+            change(batch.with_column(name, [1, 2]))
+        assert answers(index, corpus[:2]) == answers(Index.open(tmp_path / "index"), corpus[:2]) == expected
+        assert "fine" not in Index.open(tmp_path / "index")._store.schema.names
+    assert index.upsert(more).replaced == 2
+
+
+def test_a_column_of_another_type_adds_no_column(tiny, tmp_path):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(5))
+    more = naive.some_sequences(2, seed=1, prefix="more").without_columns("year")
+    for year in ([{"a": 1}] * 2, [[1.5]] * 2, ["x", "y"]):
+        with pytest.raises(UserError, match=r"column 'year' is .*; convert or rename it"):
+            index.add(more.with_column("year", year).with_column("note", ["a", "b"]))
+    assert "note" not in index._store.schema.names
 
 
 def test_a_damaged_or_missing_hot_structure_is_rebuilt(tiny, tmp_path, monkeypatch):

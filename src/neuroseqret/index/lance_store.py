@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,11 @@ class LanceStore:
             return -1
 
     def put(self, rows: pa.Table) -> None:
-        with _explained(self.folder, "written to"):
-            self._table.add(self._fitted(rows))
+        with _explained(self.folder, "written to"), self._with_columns_of(rows) as fitted:
+            self._table.add(fitted)
 
     def replace(self, rows: pa.Table, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"):
+        with _explained(self.folder, "written to"), self._with_columns_of(rows) as fitted:
             if PARENT in rows.column_names:
                 # A sequence has any number of windows, before and after: what has its key goes, in the same commit.
                 merge = self._table.merge_insert(SERIAL).when_not_matched_insert_all()
@@ -79,7 +79,7 @@ class LanceStore:
             else:
                 # A whole sequence is one row, which is updated: a fifth of the time, only keys are read.
                 merge = self._table.merge_insert(KEY).when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(self._fitted(rows))
+            merge.execute(fitted)
 
     def delete(self, keys: Sequence[int]) -> None:
         with _explained(self.folder, "written to"):
@@ -118,26 +118,44 @@ class LanceStore:
                     self._table.create_index(column, config=lancedb.index.BTree())
             self._table.optimize()
 
-    def _fitted(self, rows: pa.Table) -> pa.Table:
-        """Rows in the table's columns; columns that the table lacks are added to it first."""
+    @contextmanager
+    def _with_columns_of(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """The rows as the table takes them; columns that it lacks are added first, and go again if the block fails.
+
+        Lance adds columns in a commit of their own, and takes some that it then cannot write rows to or read.
+        """
         have = self._table.schema
-        for field in rows.schema:
-            if field.name not in have.names:
-                self._table.add_columns(pa.field(field.name, field.type))
-        have = self._table.schema
-        columns = []
-        for field in have:
-            if field.name not in rows.column_names:
-                columns.append(pa.nulls(rows.num_rows, field.type))
-                continue
-            try:
-                columns.append(rows.column(field.name).cast(field.type))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise UserError(
-                    f"column {field.name!r} is {rows.schema.field(field.name).type}, in the index it is {field.type}; "
-                    "convert or rename it"
-                ) from error
-        return pa.table(columns, schema=have)
+        # A column without any value yet waits for rows that tell its type.
+        new = [field for field in rows.schema if field.name not in have.names and not pa.types.is_null(field.type)]
+        fitted = _fitted(rows, pa.schema([*have, *(pa.field(field.name, field.type) for field in new)]))
+        before = self._table.version
+        try:
+            if new:
+                self._table.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
+            yield fitted
+        except BaseException:  # a panic of Lance's is no `Exception`
+            if new:
+                with suppress(RuntimeError, ValueError, OSError):  # on a full disk the columns stay, empty
+                    self._table.restore(before)
+                    self._table.checkout_latest()
+            raise
+
+
+def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows in the columns of a schema, null where they have none."""
+    columns = []
+    for field in schema:
+        if field.name not in rows.column_names:
+            columns.append(pa.nulls(rows.num_rows, field.type))
+            continue
+        try:
+            columns.append(rows.column(field.name).cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise UserError(
+                f"column {field.name!r} is {rows.schema.field(field.name).type}, in the index it is {field.type}; "
+                "convert or rename it"
+            ) from error
+    return pa.table(columns, schema=schema)
 
 
 def _one_of(column: str, values: Sequence[int]) -> str:

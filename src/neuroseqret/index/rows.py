@@ -11,7 +11,7 @@ import pyarrow as pa
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index.folder import IndexConfig
 from neuroseqret.index.keys import hash_events, hash_strings
-from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, SERIAL
+from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, RESERVED, SERIAL, UNFIT
 from neuroseqret.models.folder import read_config as read_model_config
 from neuroseqret.sequences import CANONICAL, STRING, EventSequences
 
@@ -54,9 +54,20 @@ def check_meaning(sequences: EventSequences, config: IndexConfig) -> None:
             position=event - int(sequences.offsets[row]),
             remedy="leave the event out or train a model with this mark",
         )
-    for name in INTERNAL:
-        if name in sequences.table.column_names:
+
+
+def check_columns(sequences: EventSequences) -> None:
+    """Names of metadata columns that the store can hold."""
+    for name in sequences.table.column_names:
+        if name in INTERNAL or name in RESERVED:
             raise DataError(f"a metadata column is called {name!r}, which the index uses", remedy="rename it")
+        if not name:
+            raise DataError("a metadata column has no name", remedy="name it or leave it out")
+        if set(name) & set(UNFIT):
+            raise DataError(
+                f"a metadata column is called {name!r}: the store takes no dots, backticks or zero bytes in names",
+                remedy="rename it",
+            )
 
 
 def check_reranker(folder: str | PathLike[str], config: IndexConfig) -> None:

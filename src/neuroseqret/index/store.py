@@ -23,6 +23,9 @@ SERIAL, KEY, DIGEST, PARENT, OFFSET, EMBEDDING = (
     "nsr_embedding",
 )
 INTERNAL = (SERIAL, KEY, DIGEST, PARENT, OFFSET, EMBEDDING)
+#: Names that the embedded store keeps for itself, and characters that it cannot read back in a name.
+RESERVED = ("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version")
+UNFIT = ".`\0"
 
 
 class Store(Protocol):

@@ -50,6 +50,7 @@ class Writer:
     def add(self, model: Embedder, batch: EventSequences, upsert: bool = False) -> Added:
         """One batch, one commit; returns when it is safe on disk."""
         rows.check_meaning(batch, self.config)
+        rows.check_columns(batch)
         if not len(batch):
             return Added()
         keys, events = rows.digests(batch)
