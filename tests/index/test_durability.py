@@ -172,6 +172,16 @@ def test_an_index_without_store_or_model_is_refused(made):
     refused(made, "not a model folder")
 
 
+def test_an_exchanged_model_is_refused(made, tmp_path):
+    naive.TinyEmbedder(dimension=8).save(made / "model")
+    refused(made, "not the model that the index was made with")
+    config = json.loads((made / "index.json").read_text())
+    naive.TinyEmbedder().save(made / "model")
+    del config["tensors_blake2b"]  # as the first folders were
+    (made / "index.json").write_text(json.dumps(config))
+    assert Index.open(made).search(naive.some_sequences(1)[0])
+
+
 def test_creating_over_something_is_refused(tiny, made, tmp_path):
     with pytest.raises(UserError, match="an index is there already; add to it"):
         Index.create(tiny, made)

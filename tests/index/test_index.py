@@ -239,6 +239,37 @@ def test_a_damaged_or_missing_hot_structure_is_rebuilt(tiny, tmp_path, monkeypat
     assert answers(Index.open(tmp_path / "index"), queries) == expected
 
 
+def test_one_sequence_without_a_window_or_group_costs_no_other_its_own(tiny, tmp_path):
+    corpus = naive.some_sequences(3)
+    first, last = corpus.observed()
+    index = Index.create(tiny, tmp_path / "index", corpus.with_column("start", first - 1).with_column("end", last + 1))
+    index.add(naive.some_sequences(1, seed=1, prefix="bare").without_columns("group"))
+    for _ in range(2):
+        back = index.get(["s0", "bare0", "s2"])
+        assert np.array_equal(back.starts, [first[0] - 1, np.nan, first[2] - 1], equal_nan=True)
+        assert np.array_equal(back.ends, [last[0] + 1, np.nan, last[2] + 1], equal_nan=True)
+        assert back.groups.to_pylist() == ["g0", None, "g2"]
+        index.compact()
+    assert index.get("bare0").ends is None
+
+
+def test_a_reranker_sees_the_windows_of_those_that_have_one(tiny, tmp_path):
+    corpus = naive.some_sequences(3)
+    index = Index.create(tiny, tmp_path / "index", corpus.with_column("end", corpus.observed()[1] + 1))
+    index.add(naive.some_sequences(1, seed=1, prefix="bare"))
+    seen = []
+
+    class Sees(naive.LengthReranker):
+        def score(self, queries, candidates):
+            seen.append(dict(zip(candidates.ids.to_pylist(), np.isnan(candidates.ends), strict=True)))
+            return super().score(queries, candidates)
+
+    for _ in range(2):
+        index.search(corpus[0], rerank=Sees())
+        index.compact()
+    assert seen == [{"s0": False, "s1": False, "s2": False, "bare0": True}] * 2
+
+
 def test_batches_stream_through_and_every_batch_is_a_commit(tiny, tmp_path):
     corpus = naive.some_sequences(100)
     index = Index.create(tiny, tmp_path / "index")

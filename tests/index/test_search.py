@@ -184,3 +184,29 @@ def test_windows_find_the_part_of_a_long_sequence(tiny, tmp_path):
     assert "s17" not in {hit.id for hit in index.search(part, 1000)}
     reranked = index.search(part, 5, rerank=naive.LengthReranker())
     assert reranked[0].score == 0
+
+
+@pytest.mark.parametrize("dimension", [8, 32])
+def test_a_model_of_another_dimension_is_refused(tiny, tmp_path, dimension):
+    Index.create(tiny, tmp_path / "index", naive.some_sequences(30))
+    index = Index.open(tmp_path / "index", naive.TinyEmbedder(dimension=dimension))
+    for ask in (index.search, index.add, index.upsert):
+        with pytest.raises(UserError, match=f"embeddings of {dimension} numbers, the index holds 16; use the model"):
+            ask(naive.some_sequences(2, seed=9, prefix="q"))
+    assert len(Index.open(tmp_path / "index")) == 30
+
+
+def test_an_embedding_that_is_not_finite_is_refused(tmp_path):
+    class Broken(naive.TinyEmbedder):
+        def embed(self, sequences, role="corpus"):
+            many = EventSequences.of(sequences)
+            vectors = super().embed(many, role)
+            vectors[[name.startswith("bad") for name in many.ids.to_pylist()], 3] = np.nan
+            return vectors
+
+    index = Index.create(Broken(), tmp_path / "index", naive.some_sequences(30))
+    mixed = naive.some_sequences(3).with_column("id", ["a", "bad", "bad2"])
+    for ask in (index.search, index.add, index.upsert):
+        with pytest.raises(DataError, match="sequence bad: the model's embedding is not finite; look for extreme"):
+            ask(mixed)
+    assert len(index) == 30

@@ -73,6 +73,7 @@ class IndexConfig(BaseModel):
     library_version: str = neuroseqret.__version__
     model: str
     dimension: int
+    tensors_blake2b: str | None = None  # of the model; not known in early folders
     marks: int | None = None
     mark_names: tuple[str, ...] | None = None
     time_unit: str | None = None

@@ -69,6 +69,7 @@ class Index:
             return IndexConfig(
                 model=embedder.name,
                 dimension=dimension,
+                tensors_blake2b=saved.get("tensors_blake2b"),
                 marks=saved["marks"] if isinstance(saved.get("marks"), int) else None,
                 mark_names=saved.get("mark_names"),
                 time_unit=saved.get("time_unit"),
@@ -86,7 +87,7 @@ class Index:
         """An index from its folder; the model is loaded when it is first needed."""
         target = Path(folder)
         config = read_config(target)
-        read_model_config(target / "model")
+        rows.check_model(read_model_config(target / "model"), config, target / "model")
         opened = cls(target, config, LanceStore.open(target / "store"), model)
         opened._store.refresh()
         return opened
@@ -171,7 +172,7 @@ class Index:
             return []
         snapshot = self._view.snapshot()
         allowed = self._view.allowed(snapshot, where)
-        vectors = np.ascontiguousarray(self.model.embed(many, "query"), np.float32)
+        vectors = rows.check_vectors(self.model.embed(many, "query"), many, self.config)
         found = Search(snapshot, allowed, self._store, self.config, options).run(many, vectors)
         return found[0] if isinstance(queries, EventSequence) else found
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +72,32 @@ def check_columns(sequences: EventSequences) -> None:
             )
 
 
+def check_vectors(
+    vectors: npt.NDArray[np.float32], sequences: EventSequences, config: IndexConfig
+) -> npt.NDArray[np.float32]:
+    """Embeddings of sequences as the kernels read them, if they are as wide as the index' own and finite."""
+    if vectors.shape != (len(sequences), config.dimension):
+        raise UserError(
+            f"the model gives embeddings of {vectors.shape[-1]} numbers, the index holds {config.dimension}; use the "
+            "model that it was made with"
+        )
+    if not (finite := np.isfinite(vectors).all(1)).all():
+        raise DataError(
+            "the model's embedding is not finite",
+            sequence=sequences.ids[int(np.argmin(finite))].as_py(),
+            remedy="look for extreme times, or fit the model again",
+        )
+    return np.ascontiguousarray(vectors, np.float32)
+
+
+def check_model(saved: dict[str, Any], config: IndexConfig, folder: Path) -> None:
+    """The model in the index' folder is the one that made its embeddings, as far as the index knows."""
+    if config.tensors_blake2b is not None and saved.get("tensors_blake2b") != config.tensors_blake2b:
+        raise UserError(
+            f"{folder}: not the model that the index was made with; restore that one or make the index again"
+        )
+
+
 def check_reranker(folder: str | PathLike[str], config: IndexConfig) -> None:
     """A model folder that learned the same marks in the same time unit as the index' own, where both are known."""
     saved = read_model_config(folder)
@@ -134,6 +162,7 @@ def embeddings_of(column: pa.Array, dimension: int) -> npt.NDArray[np.float32]:
 
 
 def to_sequences(table: pa.Table, config: IndexConfig) -> EventSequences:
-    """Rows of the store as sequences again; windows nobody gave stay out (null in every row)."""
-    drop = [n for n in ("start", "end", "group") if n in table.column_names and table.column(n).null_count]
+    """Rows of the store as sequences again; windows and groups that no row has stay out."""
+    have = [name for name in ("start", "end", "group") if name in table.column_names]
+    drop = [name for name in have if table.column(name).null_count == table.num_rows]
     return EventSequences.from_arrow(table.drop_columns(drop), config.mark_names, config.time_unit, validate=False)

@@ -61,7 +61,7 @@ class Writer:
             return done
         batch, keys, events = batch[fresh], keys[fresh], events[fresh]
         parts, owner = rows.cut(batch, self.config)
-        embeddings = model.embed(parts, "corpus")
+        embeddings = rows.check_vectors(model.embed(parts, "corpus"), parts, self.config)
         with lock.held(self.folder / "write.lock"):
             # Embedding took a while: another process may have added some of these.
             state = self._state_of(batch, keys, events, upsert)
