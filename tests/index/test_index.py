@@ -177,6 +177,19 @@ def test_where_filters_before_ranking(tiny, tmp_path, monkeypatch):
         index.search(queries[0], where="role =")
 
 
+def test_a_condition_holds_for_every_hit_after_the_rows_moved(tiny, tmp_path):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(300))
+    query, condition = naive.some_sequences(1, seed=9)[0], "role = 'GK'"
+    earlier = index._view.snapshot()  # of a search in another thread
+    index._view.rebuild()
+    index._view.allowed(earlier, condition)
+    assert {hit.metadata["role"] for hit in index.search(query, 100, where=condition)} == {"GK"}
+    index.search(query, where=condition)
+    Index.open(tmp_path / "index").compact()
+    index._view.rebuild()
+    assert {hit.metadata["role"] for hit in index.search(query, 100, where=condition)} == {"GK"}
+
+
 def test_metadata_columns_may_come_and_go(tiny, tmp_path):
     index = Index.create(tiny, tmp_path / "index", naive.some_sequences(5))
     plain = naive.some_sequences(5, seed=1, prefix="plain").without_columns("role", "year", "group")

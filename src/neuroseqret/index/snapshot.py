@@ -1,10 +1,12 @@
 """One state of the corpus, as a search sees it: the hot structure, the rows committed since, and what was removed.
 
-Immutable: threads that search share it, and one that moves on to a newer commit makes a new one.
+Immutable but for the masks that `View.allowed` keeps with it: threads that search share it, and one that moves on to
+a newer commit makes a new one.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +33,7 @@ class Snapshot:
     tail_rows: pa.Table
     alive: Mask = field(default_factory=lambda: ALL)  # empty: nothing was removed
     dead: int = 0
+    filters: OrderedDict[str, Mask] = field(default_factory=OrderedDict, init=False)  # of these rows, by condition
 
     def __len__(self) -> int:
         return len(self.serials)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +31,6 @@ class View:
         self._lock = threading.RLock()
         self._version = -1
         self._snapshot: Snapshot | None = None
-        self._filters: OrderedDict[str, Mask] = OrderedDict()
 
     def snapshot(self) -> Snapshot:
         """The newest commit's; costs a look at a time stamp when nothing changed."""
@@ -44,9 +42,7 @@ class View:
                 self._snapshot = self._first()
             elif version != self._version:
                 self._snapshot = self._follow(self._snapshot)
-            if version != self._version:
-                self._version = version
-                self._filters.clear()
+            self._version = version
             if _outgrown(self._snapshot):
                 self._snapshot = self._rebuilt(self._snapshot)
             return self._snapshot
@@ -82,7 +78,6 @@ class View:
                 stacklevel=5,
             )
             return None
-        self._filters.clear()
         return made
 
     def _follow(self, snapshot: Snapshot) -> Snapshot:
@@ -118,13 +113,14 @@ class View:
         if where is None:
             return snapshot.alive
         with self._lock:
-            if where not in self._filters or len(self._filters[where]) != len(snapshot):
+            filters = snapshot.filters
+            if where not in filters:
                 mask = _one_of(snapshot.serials, self._found(where))
-                self._filters[where] = mask & snapshot.alive if len(snapshot.alive) else mask
-            self._filters.move_to_end(where)
-            while len(self._filters) > _FILTERS_KEPT:
-                self._filters.popitem(last=False)
-            return self._filters[where]
+                filters[where] = mask & snapshot.alive if len(snapshot.alive) else mask
+            filters.move_to_end(where)
+            while len(filters) > _FILTERS_KEPT:
+                filters.popitem(last=False)
+            return filters[where]
 
 
 def _one_of(serials: Rows, values: Rows) -> Mask:
