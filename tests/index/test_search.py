@@ -7,6 +7,7 @@ from naive import index as naive
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index import Index, view
 from neuroseqret.index.search import expanded, scores_by_embedding
+from neuroseqret.index.snapshot import Snapshot
 from neuroseqret.sequences import EventSequences
 
 
@@ -18,7 +19,7 @@ def test_rerank_orders_the_best_n_by_the_other_model(tiny, tmp_path):
     for query in queries:
         first = [name for name, _ in naive.ranking(tiny, query, corpus)[:20]]
         hits = index.search(query, 5, rerank=reranker, rerank_top=20)
-        expected = sorted(first, key=lambda name: abs(lengths[name] - len(query)))[:5]
+        expected = sorted(first, key=lambda name: (abs(lengths[name] - len(query)), name))[:5]
         assert [hit.id for hit in hits] == expected
         assert [hit.score for hit in hits] == [-abs(lengths[name] - len(query)) for name in expected]
         assert hits.report.reranked == 20
@@ -210,3 +211,44 @@ def test_an_embedding_that_is_not_finite_is_refused(tmp_path):
         with pytest.raises(DataError, match="sequence bad: the model's embedding is not finite; look for extreme"):
             ask(mixed)
     assert len(index) == 30
+
+
+@pytest.mark.parametrize("options", [{}, {"candidates": "cells", "at_least": 1}, {"window_events": 2}])
+def test_equal_scores_are_ordered_by_id_whoever_was_stored_first(tiny, tmp_path, options):
+    names = [f"t{i:02}" for i in range(30)]
+    same = EventSequences.from_lists([([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1])] * 30, ids=names)
+    other = naive.some_sequences(40)
+    index = Index.create(tiny, tmp_path / "index", EventSequences.concat([same[::-2], other[:20]]), **options)
+    whole = [*names, *(hit.id for hit in index.search(same[0], 100) if hit.id.startswith("s"))]
+
+    def agree(shown):
+        for k in (1, 5, 29, 30, 31, 40):
+            assert [hit.id for hit in index.search(same[0], k)] == shown[:k]
+            reranked = index.search(same[0], min(k, 30), rerank=naive.LengthReranker(), rerank_top=30)
+            assert [hit.id for hit in reranked] == shown[: min(k, 30)]
+        if "window_events" in options:
+            assert {hit.offset for hit in index.search(same[0], 30)} == {0}
+
+    index.compact()
+    index.add(same[::2])  # some in the structure, some not yet
+    agree(whole)
+    index.compact()
+    agree(whole)
+
+
+def test_reranked_scores_that_are_equal_are_ordered_by_id(tiny, tmp_path):
+    pairs = [([0.0, 1.0, 2.0], [0, 1, 2])] * 5 + [([0.0, 1.0, 3.0], [0, 1, 3])] * 5
+    mixed = EventSequences.from_lists(pairs, ids=[*"jihgf", *"edcba"])
+    index = Index.create(tiny, tmp_path / "index", mixed)
+    assert "".join(hit.id for hit in index.search(mixed[0], rerank=naive.LengthReranker())) == "abcdefghij"
+
+
+def test_windows_of_few_sequences_are_not_all_fetched(tiny, tmp_path, monkeypatch):
+    long = naive.some_sequences(3, shortest=900, longest=900)
+    index = Index.create(tiny, tmp_path / "index", long, window_events=4, window_step=2)
+    fetched, best = [], Snapshot.best
+    monkeypatch.setattr(Snapshot, "best", lambda self, *a: fetched.append(a[1]) or best(self, *a))
+    hits = index.search(long[0:1].windows(4)[7], 10)
+    assert sorted(hit.id for hit in hits) == ["s0", "s1", "s2"]
+    assert max(fetched) < 700 < len(index)
+    assert hits == index.search(long[0:1].windows(4)[7], 3)

@@ -147,8 +147,8 @@ class Index:
     ) -> Hits | list[Hits]:
         """The k most relevant sequences: one `Hits` for one sequence, a list of them for many.
 
-        `rerank` is a model (or its folder) that scores the best `rerank_top` again; `where` an SQL condition on the
-        metadata (`"role = 'GK'"`); `exhaustive` compares with all; `expand` searches a second time with the query
+        `rerank` is a model (or its folder) that scores the best `rerank_top` (k, where that is more) again; `where` an
+        SQL condition on the metadata (`"role = 'GK'"`); `exhaustive` compares with all; `expand` searches a second time with the query
         moved towards its best hits; `fraction` and `at_least` override how much of the corpus is compared.
         """
         many = EventSequences.of(queries)

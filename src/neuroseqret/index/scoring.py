@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int32]
+#: Up to so many are kept in order by insertion, which is quickest for few and takes quadratic time for many.
+SHORT = 128
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@numba.njit(cache=True, nogil=True, fastmath=True, forceinline=True)
 def _dot(matrix, row, query):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
     """In float32, of a matrix of float32 or of bytes (see `rounding`)."""
     total = np.float32(0)
@@ -24,20 +26,78 @@ def _dot(matrix, row, query):  # type: ignore[no-untyped-def]  # pragma: no cove
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, forceinline=True)
 def _keep(scores, rows, size, capacity, score, row):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Insert into the sorted best list if it belongs there; gives the new size."""
+    """Take a row among the best so far if it belongs there; gives the new size.
+
+    A short list is kept in order; a long one is a heap with the worst on top, which `_settle` puts in order.
+    """
     if size == capacity:
-        last = size - 1
-        if score < scores[last] or (score == scores[last] and row > rows[last]):
+        worst = 0 if capacity > SHORT else size - 1
+        if score < scores[worst] or (score == scores[worst] and row > rows[worst]):
             return size
-        size -= 1
-    at = size
+    if capacity > SHORT:
+        return _push(scores, rows, size, capacity, score, row)
+    return _insert(scores, rows, size, capacity, score, row)
+
+
+@numba.njit(cache=True, nogil=True)
+def _insert(scores, rows, size, capacity, score, row):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Into a list in order, whose last goes where it is full."""
+    at = min(size, capacity - 1)
     while at > 0 and (scores[at - 1] < score or (scores[at - 1] == score and rows[at - 1] > row)):
         scores[at], rows[at] = scores[at - 1], rows[at - 1]
         at -= 1
     scores[at], rows[at] = score, row
+    return min(size + 1, capacity)
+
+
+@numba.njit(cache=True, nogil=True)
+def _push(scores, rows, size, capacity, score, row):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Into a heap, whose top goes where it is full."""
+    if size == capacity:
+        _sink(scores, rows, size, score, row)
+        return size
+    at = size
+    while at > 0:
+        up = (at - 1) // 2
+        if scores[up] < score or (scores[up] == score and rows[up] > row):
+            break
+        scores[at], rows[at] = scores[up], rows[up]
+        at = up
+    scores[at], rows[at] = score, row
     return size + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _sink(scores, rows, size, score, row):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Put a row in the place of the heap's top, then down to where it belongs."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        other = child + 1
+        if other < size and (
+            scores[other] < scores[child] or (scores[other] == scores[child] and rows[other] > rows[child])
+        ):
+            child = other
+        if score < scores[child] or (score == scores[child] and row > rows[child]):
+            break
+        scores[at], rows[at] = scores[child], rows[child]
+        at = child
+    scores[at], rows[at] = score, row
+
+
+@numba.njit(cache=True, nogil=True)
+def _settle(scores, rows, size):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Put a long list in order, best first: the worst of what is left goes to the end, again and again."""
+    if len(rows) <= SHORT:
+        return
+    for last in range(size - 1, 0, -1):
+        score, row = scores[last], rows[last]
+        scores[last], rows[last] = scores[0], rows[0]
+        _sink(scores, rows, last, score, row)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -49,6 +109,7 @@ def best_rows(matrix, query, candidates, allowed, scores, rows):  # type: ignore
         if masked and not allowed[row]:
             continue
         size = _keep(scores, rows, size, len(rows), _dot(matrix, row, query), row)
+    _settle(scores, rows, size)
     return size
 
 
@@ -62,6 +123,7 @@ def best_in_runs(matrix, query, begins, stops, allowed, scores, rows):  # type: 
                 continue
             compared += 1
             size = _keep(scores, rows, size, len(rows), _dot(matrix, row, query), row)
+    _settle(scores, rows, size)
     return size, compared
 
 
@@ -112,4 +174,5 @@ def best_in_cells(  # type: ignore[no-untyped-def]  # pragma: no cover (compiled
                 continue
             compared += 1
             kept = _keep(scores, rows, kept, len(rows), _dot(matrix, row, query), row)
+    _settle(scores, rows, kept)
     return kept, compared

@@ -12,10 +12,12 @@ Query expansion: q' = norm(v_q + sum over the top 10 of max(kappa, 0)^3 v_c), an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from neuroseqret.errors import UserError
 from neuroseqret.index.finders import Mask
@@ -38,7 +40,7 @@ class SearchOptions:
     k: int = 10
     exhaustive: bool = False
     rerank: RelevanceModel | None = None
-    rerank_top: int = 100  # n: how many of the best candidates are reranked
+    rerank_top: int = 100  # n: how many of the best candidates are reranked (k where that is more)
     expand: bool = False
     fraction: float = 0.01
     at_least: int = 2000
@@ -82,52 +84,75 @@ class Search:
             rows, scores, compared, _ = self._best(vector, EXPAND_BY)
             vector = expanded(vector, scores, self.snapshot.vectors(rows))
         number = options.k if options.rerank is None else max(options.k, options.rerank_top)
-        rows, scores, more, method = self._best_sequences(vector, number)
+        rows, scores, more, method = self._best_sequences(vector, min(number, max(len(self.snapshot), 1)))
         reranked = 0
         if options.rerank is not None and len(rows):
-            reranked = min(len(rows), max(options.rerank_top, options.k))
-            rows, scores = self._rerank(queries[row : row + 1], rows[:reranked])
+            reranked = len(rows)
+            rows, scores = self._rerank(queries[row : row + 1], rows)
         possible = int(np.count_nonzero(self.allowed)) if len(self.allowed) else len(self.snapshot)
         report = SearchReport(method, possible, compared + more, reranked)
         looked = self.snapshot.look(rows[: options.k])
         hits = (_hit(found, float(scores[at]), at + 1) for at, found in enumerate(looked))
         return Hits(hits, query_id, report)
 
-    def _best(self, vector: npt.NDArray[np.float32], number: int) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
+    def _find(self, vector: npt.NDArray[np.float32], number: int) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
         options = self.options
-        return self.snapshot.best(vector, number, self.allowed, options.exhaustive, options.fraction, options.at_least)
+        rows, scores, compared, method = self.snapshot.best(
+            vector, number, self.allowed, options.exhaustive, options.fraction, options.at_least
+        )
+        return *self._in_order(rows, scores), compared, method
+
+    def _best(self, vector: npt.NDArray[np.float32], number: int) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
+        """The best rows. Where not all of equal score fit in, all of them are found first: ids say who comes in."""
+        wanted, compared = number + 1, 0
+        while True:
+            rows, scores, more, method = self._find(vector, wanted)
+            compared += more
+            if len(rows) < wanted or scores[-1] < scores[number - 1]:
+                return rows[:number], scores[:number], compared, method
+            wanted *= 4
 
     def _best_sequences(
         self, vector: npt.NDArray[np.float32], number: int
     ) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
         """The best rows; of windows only the best one of each sequence, looking further until there are enough."""
         if not self.config.settings.windowed:
-            rows, scores, compared, method = self._best(vector, number)
-            return self._settle_ties(rows, scores), scores, compared, method
+            return self._best(vector, number)
         wanted, compared = 4 * number, 0
         while True:
-            rows, scores, more, method = self._best(vector, wanted)
+            rows, scores, more, method = self._find(vector, wanted)
             compared += more
-            parents = [found[PARENT] for found in self.snapshot.look(rows)]
-            first = sorted({parent: at for at, parent in reversed(list(enumerate(parents)))}.values())[:number]
-            if len(first) == number or len(rows) < wanted:
+            sequence = self.snapshot.column(PARENT, rows).dictionary_encode().indices.to_numpy()
+            first = np.sort(np.unique(sequence, return_index=True)[1])[:number]
+            if len(rows) < wanted or (
+                (len(first) == number or len(first) == self._sequences) and scores[-1] < scores[first[-1]]
+            ):
                 return rows[first], scores[first], compared, method
             wanted *= 4
 
-    def _settle_ties(self, rows: Rows, scores: npt.NDArray[np.float32]) -> Rows:
-        """Rows of equal score by id, so that their order does not tell when they were added."""
+    @cached_property
+    def _sequences(self) -> int:
+        """How many sequences the windows that may be found belong to."""
+        possible = np.flatnonzero(self.allowed) if len(self.allowed) else np.arange(len(self.snapshot))
+        return int(pa.compute.count_distinct(self.snapshot.column(PARENT, possible)).as_py())
+
+    def _in_order(self, rows: Rows, scores: npt.NDArray[np.float32]) -> tuple[Rows, npt.NDArray[np.float32]]:
+        """Rows by score; those of equal score by id, so that their order does not tell when they were added."""
+        order = np.argsort(-scores, kind="stable")
+        rows, scores = rows[order], scores[order]
         if len(rows) < 2 or not (scores[1:] == scores[:-1]).any():
-            return rows
-        names = np.array([found["id"] for found in self.snapshot.look(rows)])
-        return rows[np.lexsort((names, -scores))]
+            return rows, scores
+        by = [PARENT, OFFSET] if self.config.settings.windowed else ["id"]
+        ranks = [pa.compute.rank(self.snapshot.column(name, rows), tiebreaker="dense").to_numpy() for name in by]
+        order = np.lexsort((*reversed(ranks), -scores))
+        return rows[order], scores[order]
 
     def _rerank(self, query: EventSequences, rows: Rows) -> tuple[Rows, npt.NDArray[np.float32]]:
         """The rows in the order of the reranking model's scores."""
         assert self.options.rerank is not None
         table = self.snapshot.sequences(rows, self.store)
         scores = self.options.rerank.score(query, to_sequences(table, self.config))[0]
-        order = np.argsort(-scores, kind="stable")
-        return rows[order], scores[order]
+        return self._in_order(rows, scores)
 
 
 def _hit(found: dict[str, Any], score: float, rank: int) -> Hit:

@@ -64,9 +64,10 @@ class Snapshot:
             finder = Exhaustive(self.hot.embeddings)
         found: list[Found] = []
         if usable:
-            found.append(finder.best(vector, min(number, usable), wanted, base_allowed))
-            if len(found[0][0]) < min(number, usable):  # the mask left too few: look at all
-                rows, scores, compared = Exhaustive(self.hot.embeddings).best(vector, number, 0, base_allowed)
+            size = min(number, usable)
+            found.append(finder.best(vector, size, wanted, base_allowed))
+            if len(found[0][0]) < size:  # the mask left too few: look at all
+                rows, scores, compared = Exhaustive(self.hot.embeddings).best(vector, size, 0, base_allowed)
                 found = [(rows, scores, compared + found[0][2])]
         if len(self.tail_embeddings):
             size = min(number, len(self.tail_embeddings))
@@ -99,6 +100,18 @@ class Snapshot:
         early_ones = iter(_records(self.hot.rows, rows[~late]))
         late_ones = iter(_records(self.tail_rows, rows[late] - base))
         return [next(late_ones if is_late else early_ones) for is_late in late]
+
+    def column(self, name: str, rows: Rows) -> pa.Array:
+        """One column of rows."""
+        base = len(self.hot)
+        late = rows >= base
+        parts = (
+            self.hot.rows.column(name).take(pa.array(rows[~late])),
+            self.tail_rows.column(name).take(pa.array(rows[late] - base)),
+        )
+        place = np.concatenate([np.flatnonzero(~late), np.flatnonzero(late)])
+        both = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+        return both.take(pa.array(np.argsort(place))).combine_chunks()
 
     def sequences(self, rows: Rows, store: Store) -> pa.Table:
         """Events of rows, in their order; those of the tail come from the store."""
