@@ -8,13 +8,14 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from naive import index as naive
 from neuroseqret.errors import UserError
-from neuroseqret.index import Index, finders, view
+from neuroseqret.index import Index, finders, keys, view
 
 HERE = Path(__file__).resolve().parent
 KILLS = 8
@@ -79,6 +80,27 @@ def test_two_processes_that_add_at_once_lose_nothing(tiny, tmp_path, send):
     assert send("pair", folder) == "done"
     expected = {f"s{i}" for i in range(60)} | {f"{name}{i}" for name in ("a", "b", "both") for i in range(60)}
     assert present(Index.open(folder)) == expected
+
+
+def test_two_threads_of_one_index_add_a_sequence_once(tiny, tmp_path, monkeypatch):
+    corpus, more = naive.some_sequences(60), naive.some_sequences(40, seed=1, prefix="more")
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    Index.open(tmp_path / "index").add(more)  # so that both threads have keys to read
+    merge, merging = keys._first_of_each, threading.Event()
+
+    def slowly(merged, values):
+        if len(merged) == 100:  # the keys that were known with those that came
+            merging.set()
+            time.sleep(0.3)
+        return merge(merged, values)
+
+    monkeypatch.setattr(keys, "_first_of_each", slowly)
+    other = threading.Thread(target=index.add, args=(more,))
+    other.start()
+    merging.wait()
+    assert index.add(corpus).already_there == 60
+    other.join()
+    assert len(Index.open(tmp_path / "index")) == 100
 
 
 def test_searching_goes_on_while_another_thread_adds(tiny, tmp_path, monkeypatch):

@@ -102,6 +102,26 @@ def test_adding_again_is_harmless_and_other_events_are_refused(tiny, tmp_path):
         index.add([changed[0], changed[0]])
 
 
+def test_adding_again_beside_sequences_that_have_a_window_is_harmless(tiny, tmp_path):
+    corpus = naive.some_sequences(3)
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    ended = naive.some_sequences(1, seed=1, prefix="ended")
+    ended = ended.with_column("end", ended.observed()[1] + 1)
+    done = index.add(EventSequences.concat([corpus, ended]))
+    assert (done.added, done.already_there) == (1, 3)
+
+
+def test_a_sequence_that_no_window_catches_is_refused(tiny, tmp_path):
+    caught = EventSequences.from_lists([([0.0, 0.5], [0, 1])], ids=["x"], starts=[0.0], ends=[30.0])
+    missed = EventSequences.from_lists([([5.0, 5.5], [0, 1])], ids=["x"], starts=[0.0], ends=[30.0])
+    index = Index.create(tiny, tmp_path / "index", caught, window_duration=1.0, window_step=10.0)
+    for change, batch in ((index.upsert, missed), (index.add, missed.with_column("id", ["y"]))):
+        with pytest.raises(DataError, match=r"sequence [xy]: no window of the index holds an event of it; leave it"):
+            change(batch)
+    assert [hit.window for hit in index.search(caught[0])] == ["x[0:2]"]
+    assert index.remove("y") == 0
+
+
 @pytest.mark.parametrize("windows", [{}, {"window_events": 6}])
 def test_upsert_replaces_and_adds_in_one_commit(tiny, tmp_path, windows):
     corpus, other = naive.some_sequences(40), naive.some_sequences(60, seed=5)  # the same ids, and 20 more
@@ -281,6 +301,17 @@ def test_a_reranker_sees_the_windows_of_those_that_have_one(tiny, tmp_path):
         index.search(corpus[0], rerank=Sees())
         index.compact()
     assert seen == [{"s0": False, "s1": False, "s2": False, "bare0": True}] * 2
+
+
+def test_ids_and_numbers_of_another_type_are_one_clear_line(tiny, tmp_path):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(3))
+    for ask in (index.remove, index.get):
+        with pytest.raises(UserError, match=r"ids are strings, not int \(1\)"):
+            ask(["s0", 1])
+    for options in ({"k": "3"}, {"k": 2.5}, {"at_least": "x"}, {"fraction": "x"}):
+        with pytest.raises(UserError, match="is a .*number, not "):
+            index.search(naive.some_sequences(1)[0], **options)
+    assert len(index.search(naive.some_sequences(1)[0], np.int64(2))) == 2
 
 
 def test_batches_stream_through_and_every_batch_is_a_commit(tiny, tmp_path):

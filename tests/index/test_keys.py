@@ -29,6 +29,14 @@ def test_events_hashes_see_every_part():
     assert not np.any(hash_events(sequences.with_column("end", sequences.observed()[1] + 1)) == hashes)
 
 
+def test_a_bound_that_is_not_known_leaves_no_trace_in_the_hash():
+    sequences = naive.some_sequences(3)
+    plain, ends = hash_events(sequences), sequences.observed()[1] + 1
+    with_end = hash_events(sequences.with_column("end", ends))
+    some = sequences.with_column("end", [ends[0], None, ends[2]]).with_column("start", [None] * 3)
+    assert hash_events(some).tolist() == [with_end[0], plain[1], with_end[2]]
+
+
 def test_key_set_is_a_dictionary():
     rng = np.random.default_rng(0)
     kept, plain = KeySet(), {}

@@ -115,7 +115,7 @@ class Index:
 
     def remove(self, ids: str | Sequence[str]) -> int:
         """Remove sequences by id; gives how many there were."""
-        return self._writer.remove([ids] if isinstance(ids, str) else list(ids))
+        return self._writer.remove(_names(ids))
 
     def compact(self) -> None:
         """Merge the store's small files and derive the hot structure anew."""
@@ -148,8 +148,9 @@ class Index:
         """The k most relevant sequences: one `Hits` for one sequence, a list of them for many.
 
         `rerank` is a model (or its folder) that scores the best `rerank_top` (k, where that is more) again; `where` an
-        SQL condition on the metadata (`"role = 'GK'"`); `exhaustive` compares with all; `expand` searches a second time with the query
-        moved towards its best hits; `fraction` and `at_least` override how much of the corpus is compared.
+        SQL condition on the metadata (`"role = 'GK'"`); `exhaustive` compares with all; `expand` searches a second time
+        with the query moved towards its best hits; `fraction` and `at_least` override how much of the corpus is
+        compared.
         """
         many = EventSequences.of(queries)
         rows.check_meaning(many, self.config)
@@ -182,7 +183,7 @@ class Index:
 
     def get(self, ids: str | Sequence[str]) -> EventSequences:
         """The sequences with these ids as they are stored, in their order; windows by `Hit.window`."""
-        wanted = [ids] if isinstance(ids, str) else list(ids)
+        wanted = _names(ids)
         if not wanted:
             return EventSequences.from_lists([])
         quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in wanted)
@@ -227,6 +228,14 @@ def _embedder(model: RelevanceModel) -> Embedder:
             "to rerank"
         )
     return model
+
+
+def _names(ids: str | Sequence[str]) -> list[str]:
+    names = [ids] if isinstance(ids, str) else list(ids)
+    for name in names:
+        if not isinstance(name, str):
+            raise UserError(f"ids are strings, not {type(name).__name__} ({name!r})")
+    return names
 
 
 def _batches(sequences: Sequences | Iterable[EventSequences]) -> Iterator[EventSequences]:

@@ -47,14 +47,20 @@ def hash_strings(values: pa.Array) -> Hashes:
 
 
 def hash_events(sequences: EventSequences) -> Hashes:
-    """Hash of times, marks and observation window of every sequence: (n,) int64."""
+    """Hash of times, marks and observation window of every sequence: (n,) int64.
+
+    A bound that is not known leaves no trace, whether the others in the table have one or not. That a start is not
+    taken for an end follows from where they lie: no event is before the one or after the other.
+    """
     out = np.zeros(len(sequences), np.uint64)
     _hash_runs(sequences.times.view(np.uint64), sequences.offsets, out)
     _hash_runs(np.ascontiguousarray(sequences.marks).view(np.uint32), sequences.offsets, out)
-    each = np.arange(len(sequences) + 1)
     for bound in (sequences.starts, sequences.ends):
         if bound is not None:
-            _hash_runs(np.ascontiguousarray(bound).view(np.uint64), each, out)
+            known = ~np.isnan(bound)
+            of_known = out[known]
+            _hash_runs(bound[known].view(np.uint64), np.arange(len(of_known) + 1), of_known)
+            out[known] = of_known
     return out.view(np.int64)
 
 
@@ -68,11 +74,11 @@ class KeySet:
         """Add pairs; a key that is there already gets the new value."""
         if not len(keys):
             return
-        run = _first_of_each(keys, values)
-        while self._runs and len(self._runs[-1][0]) < 2 * len(run[0]):
-            older = self._runs.pop()
-            run = _first_of_each(*(np.concatenate(pair) for pair in zip(run, older, strict=True)))
-        self._runs.append(run)
+        run, kept = _first_of_each(keys, values), len(self._runs)
+        while kept and len(self._runs[kept - 1][0]) < 2 * len(run[0]):
+            kept -= 1
+            run = _first_of_each(*(np.concatenate(pair) for pair in zip(run, self._runs[kept], strict=True)))
+        self._runs = [*self._runs[:kept], run]  # at once: nobody ever sees a part
 
     def find(self, keys: Hashes) -> tuple[npt.NDArray[np.bool_], Hashes]:
         """Whether each key is there, and its value (0 where not)."""

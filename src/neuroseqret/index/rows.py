@@ -119,15 +119,25 @@ def digests(sequences: EventSequences) -> tuple[npt.NDArray[np.int64], npt.NDArr
 
 
 def cut(sequences: EventSequences, config: IndexConfig) -> tuple[EventSequences, npt.NDArray[np.int64]]:
-    """The rows that sequences become (their windows, or themselves), and the sequence of each."""
+    """The rows that sequences become (their windows, or themselves), and the sequence of each.
+
+    Each becomes one or more: what has no window could never be found, and would be new whenever it is added.
+    """
     settings = config.settings
     if not settings.windowed:
         return sequences, np.arange(len(sequences))
     rows = sequences.without_columns("parent", "offset").windows(
         events=settings.window_events, duration=settings.window_duration, step=settings.window_step
     )
-    order = pa.compute.index_in(rows.column("parent"), sequences.ids)
-    return rows, order.to_numpy(zero_copy_only=False).astype(np.int64)
+    order = pa.compute.index_in(rows.column("parent"), sequences.ids).to_numpy(zero_copy_only=False).astype(np.int64)
+    number = np.bincount(order, minlength=len(sequences))
+    if not number.all():
+        raise DataError(
+            "no window of the index holds an event of it",
+            sequence=sequences.ids[int(np.argmin(number))].as_py(),
+            remedy="leave it out, or make an index whose step is not longer than its windows",
+        )
+    return rows, order
 
 
 def to_rows(

@@ -46,6 +46,11 @@ class SearchOptions:
     at_least: int = 2000
 
     def __post_init__(self) -> None:
+        for name in ("k", "rerank_top", "at_least"):
+            if not isinstance(value := getattr(self, name), (int, np.integer)):
+                raise UserError(f"{name} is a whole number, not {value!r}")
+        if not isinstance(self.fraction, (int, float, np.number)):
+            raise UserError(f"fraction is a number, not {self.fraction!r}")
         if self.k < 1 or self.rerank_top < 1:
             raise UserError(f"k and rerank_top are 1 or more, not {self.k} and {self.rerank_top}")
         if not 0 < self.fraction <= 1 or self.at_least < 1:

@@ -6,6 +6,7 @@ continued by running it again. The same id with other events is an error, `upser
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ class Added:
 class Writer:
     def __init__(self, folder: Path, store: Store, config: IndexConfig) -> None:
         self.folder, self.store, self.config = folder, store, config
-        self._version = -1
+        self._turn = threading.Lock()  # of this process' threads, to the keys; writers' turns are `write.lock`'s
         self._forget()
 
     def add(self, model: Embedder, batch: EventSequences, upsert: bool = False) -> Added:
@@ -55,14 +56,15 @@ class Writer:
             return Added()
         keys, events = rows.digests(batch)
         _check_unique(batch, keys)
-        fresh = self._state_of(batch, keys, events, upsert) != _SAME
+        with self._turn:
+            fresh = self._state_of(batch, keys, events, upsert) != _SAME
         done = Added(already_there=int((~fresh).sum()))
         if not fresh.any():
             return done
         batch, keys, events = batch[fresh], keys[fresh], events[fresh]
         parts, owner = rows.cut(batch, self.config)
         embeddings = rows.check_vectors(model.embed(parts, "corpus"), parts, self.config)
-        with lock.held(self.folder / "write.lock"):
+        with lock.held(self.folder / "write.lock"), self._turn:
             # Embedding took a while: another process may have added some of these.
             state = self._state_of(batch, keys, events, upsert)
             keep = np.flatnonzero(state[owner] != _SAME)
@@ -77,7 +79,7 @@ class Writer:
     def _commit(
         self, parts: EventSequences, embeddings: npt.NDArray[np.float32], keys: Hashes, events: Hashes, replaced: Hashes
     ) -> None:
-        """Write rows, in the place of those with a replaced key; the lock is held."""
+        """Write rows, in the place of those with a replaced key; both locks are held."""
         # Serials begin with the store's version, so that none is ever used twice, whatever was removed.
         serial = self._version << 32
         table = rows.to_rows(parts, embeddings, keys, events, serial, self.config.settings.windowed)
@@ -93,7 +95,7 @@ class Writer:
     def remove(self, ids: Sequence[str]) -> int:
         """Remove sequences (with all their windows) by id; gives how many there were. Unknown ids are passed over."""
         keys = np.unique(hash_strings(pa.array(list(ids), STRING)))
-        with lock.held(self.folder / "write.lock"):
+        with lock.held(self.folder / "write.lock"), self._turn:
             self._read_keys()
             present = keys[self._known.find(keys)[0]]
             if len(present):
@@ -132,7 +134,8 @@ class Writer:
             return
         if not self._read_since():
             self._forget()
-            self._read_since()
+            if not self._read_since():
+                return  # a commit came in between, as it cannot under `write.lock`: the next call reads again
         self._version = version
 
     def _read_since(self) -> bool:
