@@ -220,6 +220,28 @@ def test_creating_over_something_is_refused(tiny, made, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["index", "mine"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"window_events": 0}, "positive size"),
+        ({"window_events": 5, "window_step": 2.5}, "whole numbers"),
+        ({"window_events": 5, "window_step": -1}, "positive size"),
+        ({"window_duration": float("nan")}, "positive size"),
+        ({"window_step": 5}, "window_step needs window_events or window_duration"),
+        ({"bits": 5000}, "1 to 1024 bits"),
+        ({"tables": 0}, "1 to 255 bucket tables"),
+        ({"table_bits": 99}, "takes 1 to 24 of the 64 bits"),
+        ({"bits": 8, "table_bits": 9}, "takes 1 to 8 of the 8 bits"),
+        ({"hash_preset": "foo"}, "no hash preset is called 'foo'"),
+        ({"fraction": float("nan")}, "fraction lies in"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_before_anything_is_made(tiny, tmp_path, settings, words):
+    with pytest.raises(UserError, match=words):
+        Index.create(tiny, tmp_path / "index", **settings)
+    assert not list(tmp_path.iterdir())
+
+
 def test_auto_is_settled_by_size():
     assert finders.chosen_method("auto", 100) == "exhaustive"
     assert finders.chosen_method("auto", finders.EXHAUSTIVE_BELOW) == "cells"

@@ -21,6 +21,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import neuroseqret
 from neuroseqret.errors import UserError
+from neuroseqret.hashing import HashFunction, make_hash
+from neuroseqret.sequences import EventSequences
 
 FORMAT, FORMAT_VERSION = "neuroseqret-index", 1
 CONFIG = "index.json"
@@ -58,11 +60,35 @@ def make_settings(options: dict[str, Any]) -> IndexSettings:
         raise UserError(f"index option {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     if not 0 < made.fraction <= 1 or made.at_least < 1:
         raise UserError(f"fraction lies in (0, 1] and at_least is 1 or more, not {made.fraction:g} and {made.at_least}")
-    if made.window_events is not None and made.window_duration is not None:
-        raise UserError("windows have either a number of events or a duration, not both")
-    if made.hash_preset is not None and made.hash != "network":
-        raise UserError(f"hash_preset belongs to the hash 'network', not to {made.hash!r}")
+    _check_windows(made)
+    _check_hash(made)
     return made
+
+
+def _check_windows(settings: IndexSettings) -> None:
+    if settings.window_events is not None and settings.window_duration is not None:
+        raise UserError("windows have either a number of events or a duration, not both")
+    if settings.windowed:
+        some = EventSequences.from_lists([([0.0], [0])])
+        some.windows(settings.window_events, settings.window_duration, settings.window_step)
+    elif settings.window_step is not None:
+        raise UserError("window_step needs window_events or window_duration")
+
+
+def _check_hash(settings: IndexSettings) -> None:
+    if settings.hash_preset is not None and settings.hash != "network":
+        raise UserError(f"hash_preset belongs to the hash 'network', not to {settings.hash!r}")
+    bits = make_hash_function(settings).bits
+    if not 1 <= settings.tables <= 255:
+        raise UserError(f"there are 1 to 255 bucket tables, not {settings.tables}")
+    if settings.table_bits is not None and not 1 <= settings.table_bits <= min(bits, 24):
+        raise UserError(f"a bucket table takes 1 to {min(bits, 24)} of the {bits} bits, not {settings.table_bits}")
+
+
+def make_hash_function(settings: IndexSettings) -> HashFunction:
+    """The hash of an index, not fitted yet."""
+    options = {} if settings.hash_preset is None else {"preset": settings.hash_preset}
+    return make_hash(settings.hash, settings.bits, **options)
 
 
 class IndexConfig(BaseModel):

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.hashing import BucketTables, Cells, HashFunction, load_hash, make_hash
+from neuroseqret.hashing import BucketTables, Cells, load_hash
 from neuroseqret.index.finders import CellFinder, CodeFinder, Exhaustive, Finder, chosen_method
-from neuroseqret.index.folder import IndexConfig, IndexSettings
+from neuroseqret.index.folder import IndexConfig, IndexSettings, make_hash_function
 from neuroseqret.index.rounding import RoundedVectors, rounded, scale_of
 from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, OFFSET, SERIAL, Store
@@ -195,11 +195,6 @@ def _write_codes(target: Path, embeddings: npt.NDArray[np.float32], settings: In
         )
         for name in ("positions", "rows", "offsets"):
             np.save(target / f"table_{name}.npy", getattr(tables, name))
-
-
-def make_hash_function(settings: IndexSettings) -> HashFunction:
-    options = {} if settings.hash_preset is None else {"preset": settings.hash_preset}
-    return make_hash(settings.hash, settings.bits, **options)
 
 
 def _save_rows(
