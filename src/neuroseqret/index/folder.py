@@ -10,9 +10,6 @@ INDEX/*.lock       writers' and builders' locks
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 import neuroseqret
 from neuroseqret.errors import UserError
 from neuroseqret.hashing import HashFunction, make_hash
+from neuroseqret.readers.files import new_folder
 from neuroseqret.sequences import EventSequences
 
 FORMAT, FORMAT_VERSION = "neuroseqret-index", 1
@@ -111,17 +109,9 @@ def create_folder(folder: Path, fill: Callable[[Path], IndexConfig]) -> IndexCon
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "an index is there already; add to it with 'neuroseqret index add'"
         raise UserError(f"{folder}: {what if (folder / CONFIG).exists() else 'exists and is not empty'}")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with new_folder(folder, CONFIG) as temporary:
         config = fill(temporary)
         (temporary / CONFIG).write_text(config.model_dump_json(indent=1) + "\n")
-        os.chmod(temporary, 0o755)
-        if folder.exists():
-            folder.rmdir()
-        os.replace(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return config
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
+import uuid
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +28,11 @@ from neuroseqret.index.rounding import RoundedVectors, rounded, scale_of
 from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, OFFSET, SERIAL, Store
 
-CURRENT = "CURRENT"
+CURRENT, META = "CURRENT", "meta.json"
 TIMES, MARKS = "times.bin", "marks.bin"
 LAYOUT_VERSION = 2
 _CHUNK = 65536
+_SMALL = 1 << 20  # bytes of a file that is read whole for its checksum; of a larger one size and shape must do
 Array = npt.NDArray[Any]
 
 
@@ -48,6 +50,7 @@ class Hot:
     lengths: npt.NDArray[np.int32]  # (n,)
     times: npt.NDArray[np.float64]
     marks: npt.NDArray[np.int32]
+    build: str = ""  # the folder that it lies in
 
     def __len__(self) -> int:
         return len(self.serials)
@@ -80,10 +83,11 @@ def look_columns(schema: pa.Schema) -> list[str]:
 def build(folder: Path, store: Store, config: IndexConfig) -> Hot:
     """Derive the structure from the store's present content and make it the current one."""
     folder.mkdir(exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".build-", dir=folder))
+    target = folder / f"build-{uuid.uuid4().hex[:12]}"
+    temporary = folder / f".{target.name}"
+    temporary.mkdir()
     try:
         _write(temporary, store, config)
-        target = folder / f"build-{temporary.name.removeprefix('.build-')}"
         os.replace(temporary, target)
         pointer = folder / f".{CURRENT}-{os.getpid()}"
         pointer.write_text(target.name)
@@ -93,21 +97,48 @@ def build(folder: Path, store: Store, config: IndexConfig) -> Hot:
     for old in folder.iterdir():  # open readers keep their maps; the files go when they close
         if old.name not in (CURRENT, target.name):
             shutil.rmtree(old, ignore_errors=True)
-    opened = open_current(folder)
+    opened = open_current(folder, config.dimension)
     assert opened is not None
     return opened
 
 
-def open_current(folder: Path) -> Hot | None:
-    """The current structure, or None where there is none that can be used (it is rebuilt then)."""
+def open_current(folder: Path, dimension: int) -> Hot | None:
+    """The current structure, or None where there is none that can be used, whatever the reason (it is rebuilt then)."""
     try:
         target = folder / (folder / CURRENT).read_text().strip()
-        meta = json.loads((target / "meta.json").read_text())
-        if meta["layout"] != LAYOUT_VERSION or any((target / f).stat().st_size != s for f, s in meta["files"].items()):
+        meta = json.loads((target / META).read_text())
+        check = meta.pop("check", None)  # the first structures have neither this nor `checks`
+        if meta["layout"] != LAYOUT_VERSION or check not in (None, _checksum(json.dumps(meta).encode())):
             return None
-        return _open(target, meta)
-    except (OSError, ValueError, KeyError, pa.ArrowInvalid):
+        if any((target / name).stat().st_size != size for name, size in meta["files"].items()):
+            return None
+        if any(_checksum((target / name).read_bytes()) != told for name, told in meta.get("checks", {}).items()):
+            return None
+        opened = _open(target, meta)
+        return opened if _fits(opened, dimension) else None
+    except Exception:  # damage has no list of exceptions, and the store has all that is needed
         return None
+
+
+def _fits(hot: Hot, dimension: int) -> bool:
+    """Whether all arrays have the shapes that the kernels, which do not look, rely on."""
+    n, finder = len(hot.serials), hot.finder
+    shapes = [(hot.serials, (n,)), (hot.embeddings, (n, dimension)), (hot.begins, (n,)), (hot.lengths, (n,))]
+    if isinstance(finder, CellFinder):
+        centres, offsets = finder.cells.centres, finder.cells.offsets
+        shapes += [(finder.small.numbers, (n, dimension)), (finder.small.scale, (dimension,))]
+        shapes += [(centres, (len(centres), dimension)), (offsets, (len(centres) + 1,))]
+    elif isinstance(finder, CodeFinder):
+        shapes.append((finder.codes, (n, -(-finder.hash.bits // 64))))
+        if (tables := finder.tables) is not None:
+            number, length = tables.positions.shape
+            shapes += [(tables.rows, (number, n)), (tables.offsets, (number, (1 << length) + 1))]
+    same = all(array.shape == shape for array, shape in shapes)
+    return same and hot.rows.num_rows == n and len(hot.times) == len(hot.marks)
+
+
+def _checksum(content: bytes) -> int:
+    return zlib.crc32(content)
 
 
 def _write(target: Path, store: Store, config: IndexConfig) -> None:
@@ -135,13 +166,16 @@ def _write(target: Path, store: Store, config: IndexConfig) -> None:
     table = table.drop_columns([SERIAL, *empty]).take(pa.array(order[layout])).combine_chunks()
     with pa.OSFile(str(target / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    meta = {
+    files = sorted(target.iterdir())
+    meta: dict[str, Any] = {
         "layout": LAYOUT_VERSION,
         "method": method,
         "last_serial": int(serials.max(initial=-1)),
-        "files": {f.name: f.stat().st_size for f in sorted(target.iterdir())},
+        "files": {f.name: f.stat().st_size for f in files},
+        "checks": {f.name: _checksum(f.read_bytes()) for f in files if f.stat().st_size <= _SMALL},
     }
-    (target / "meta.json").write_text(json.dumps(meta))
+    meta["check"] = _checksum(json.dumps(meta).encode())
+    (target / META).write_text(json.dumps(meta))
 
 
 def _read_rows(store: Store) -> tuple[pa.Table, npt.NDArray[np.int64]]:
@@ -251,4 +285,5 @@ def _open(target: Path, meta: dict[str, Any]) -> Hot:
         array("lengths"),
         mapped(TIMES, np.float64),
         mapped(MARKS, np.int32),
+        target.name,
     )

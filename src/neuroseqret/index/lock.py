@@ -12,7 +12,7 @@ from pathlib import Path
 @contextmanager
 def held(file: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the lock; without `wait` gives False where another process has it."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

@@ -31,54 +31,60 @@ class View:
         self._lock = threading.RLock()
         self._version = -1
         self._snapshot: Snapshot | None = None
+        self._due = False  # a rebuild that had to wait, since another process was at it
 
     def snapshot(self) -> Snapshot:
         """The newest commit's; costs a look at a time stamp when nothing changed."""
         with self._lock:
-            if self._snapshot is not None and not self.store.changed(self._version):
+            if self._snapshot is None or self.store.changed(self._version):
+                version = self.store.refresh()
+                if self._snapshot is None:
+                    self._snapshot = self._first()
+                elif version != self._version:
+                    self._snapshot = self._follow(self._snapshot)
+                self._version = version
+            elif not self._due:
                 return self._snapshot
-            version = self.store.refresh()
-            if self._snapshot is None:
-                self._snapshot = self._first()
-            elif version != self._version:
-                self._snapshot = self._follow(self._snapshot)
-            self._version = version
-            if _outgrown(self._snapshot):
+            if self._due or _outgrown(self._snapshot):
                 self._snapshot = self._rebuilt(self._snapshot)
             return self._snapshot
 
     def rebuild(self) -> None:
         """Derive the hot structure anew, whether it pays or not."""
         with self._lock:
-            self._snapshot = self._rebuilt(self.snapshot())
+            self._snapshot = self._rebuilt(self.snapshot(), anew=True)
 
     def _first(self) -> Snapshot:
-        found = hot.open_current(self.folder / "hot")
+        found = hot.open_current(self.folder / "hot", self.config.dimension)
+        start = _start(found or hot.nothing(self.store.schema, self.config.dimension))
         if found is None and self.store.count() > REBUILD_ROWS:
-            found = self._build(wait=True)
-        return self._follow(_start(found or hot.nothing(self.store.schema, self.config.dimension)))
+            start = self._rebuilt(start, wait=True)
+        return self._follow(start)
 
-    def _rebuilt(self, snapshot: Snapshot) -> Snapshot:
-        made = self._build(wait=False, newer_than=snapshot.hot.last_serial)
-        return snapshot if made is None else self._follow(_start(made))
+    def _rebuilt(self, snapshot: Snapshot, wait: bool = False, anew: bool = False) -> Snapshot:
+        """The snapshot on a new hot structure; where that cannot be now the given one, which still serves.
 
-    def _build(self, wait: bool, newer_than: int = -1) -> hot.Hot | None:
-        """A new hot structure, perhaps another process'; None where that cannot be now (the old one still serves)."""
+        Another process' structure is taken if it pays, unless one is to be made `anew`.
+        """
+        self._due = False
         try:
             with lock.held(self.folder / "hot.lock", wait) as free:
                 if not free:
-                    return None
-                current = hot.open_current(self.folder / "hot")
-                if current is not None and current.last_serial > newer_than:
-                    return current
+                    self._due = True
+                    return snapshot
+                current = None if anew else hot.open_current(self.folder / "hot", self.config.dimension)
+                if current is not None and current.build != snapshot.hot.build:
+                    followed = self._follow(_start(current))
+                    if not _outgrown(followed):
+                        return followed
                 made = hot.build(self.folder / "hot", self.store, self.config)
         except OSError as error:
             warnings.warn(
                 f"{self.folder}: the search structure cannot be written ({error.strerror}); searching is slower",
-                stacklevel=5,
+                stacklevel=4,
             )
-            return None
-        return made
+            return snapshot
+        return self._follow(_start(made))
 
     def _follow(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with what was added since, and without what was removed."""
