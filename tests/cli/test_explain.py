@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli.calling import call
 from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index
+from neuroseqret.methods import make
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.readers import write
 from neuroseqret.sequences import EventSequences
@@ -50,3 +52,26 @@ def test_stored_sequences_come_back_by_id(made: tuple[Path, EventSequences]) -> 
     assert back.groups.to_pylist() == [corpus[4].group, corpus[1].group]
     with pytest.raises(UserError, match='holds no sequence "it\'s"'):
         index.get("it's")
+
+
+def test_hits_are_printed_and_what_cannot_be_explained_is_told(made: tuple[Path, EventSequences]) -> None:
+    folder, corpus = made
+    pairs = [(np.arange(2500.0), np.zeros(2500, int)), (corpus[0].times, corpus[0].marks)]
+    write(EventSequences.from_lists(pairs, ids=["long", "$\\frac$"]), folder / "mixed.parquet")
+    done = call("search", str(folder / "whole"), str(folder / "mixed.parquet"), "--explain", str(folder / "mixed"),
+                "--format", "trec", "--rerank", str(folder / "whole" / "model"))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {line.split()[0] for line in done.stdout.splitlines()} == {"long", "$\\frac$"}
+    assert "query long is not explained: sequence long: 2,500 events are too many" in done.stderr
+    assert "1 explanations written" in done.stderr
+    assert "the score of the index' own model, not that of" in done.stderr
+    assert [path.name for path in (folder / "mixed").iterdir()] == ["1-_frac_.png"]
+
+
+def test_a_model_that_cannot_be_explained_is_told_before_the_search(made: tuple[Path, EventSequences]) -> None:
+    folder, corpus = made
+    Index.create(make("histogram").fit(corpus, corpus), folder / "histogram", corpus)
+    done = call("search", str(folder / "histogram"), str(folder / "missing.parquet"), "--explain", str(folder / "why"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "only a 'self' model can be explained" in done.stderr
+    assert not (folder / "why").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +68,11 @@ def test_a_number_out_of_range_names_its_option(command: str) -> None:
     done = calling.call(*command.split())
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert f"Invalid value for '{option}'" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_behind_the_output_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "neuroseqret: No space left on device"

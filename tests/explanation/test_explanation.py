@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import torch
 
 from neuroseqret.batching import pad
 from neuroseqret.datasets.simulate import simulate_retrieval
-from neuroseqret.errors import UserError
-from neuroseqret.explanation import explain, picture
+from neuroseqret.errors import DataError, UserError
+from neuroseqret.explanation import Explanation, explain, picture
 from neuroseqret.explanation.attribution import through
 from neuroseqret.explanation.shares import vector_shares
 from neuroseqret.models.markov import WHOLE
 from neuroseqret.models.projection import Projection
 from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences
 
 SHORT: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}}
@@ -112,3 +114,32 @@ def test_the_picture_is_a_png(
     corpus, queries = data
     picture(explain(model, queries[0], corpus[0]), tmp_path / "why.png")
     assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("where", ["id", "mark", "unit"])
+def test_dollars_and_underscores_are_no_formulas(tmp_path: Path, where: str) -> None:
+    given = {"id": "a", "mark": "b", "unit": "c"} | {where: "$\\frac$"}
+    names = (given["mark"], "_start", "US$")
+    query, hit = (
+        EventSequence(name, [0.0, 1.0, 2.0], [0, 1, 2], mark_names=names, time_unit=given["unit"])
+        for name in ("query", given["id"])
+    )
+    found = Explanation(query, hit, 0.5, np.full((4, 4), 0.03), {"marks": 0.2, "times": 0.28})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        picture(found, tmp_path / "why.png")
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_search_refuses_explain_refuses(data: tuple[EventSequences, EventSequences]) -> None:
+    corpus, queries = data
+    preset, settings = VARIANTS["linear head"]
+    model = SelfAttention(preset, **settings).fit(queries, corpus)
+    assert isinstance(model.marks, int)
+    strange = EventSequence("strange", [0.0, 1.0], [0, model.marks])
+    for pair in ((strange, corpus[0]), (queries[0], strange)):
+        with pytest.raises(DataError, match=r"sequence strange: event 1: mark \d+ is unknown to the model"):
+            explain(model, *pair)
+    model.time_unit = "days"
+    with pytest.raises(DataError, match="times are in years, the model's in days"):
+        explain(model, EventSequence("q", [0.0, 1.0], [0, 1], time_unit="years"), corpus[0])

@@ -65,6 +65,17 @@ def test_search_in_three_formats(made):
     assert {hit["metadata"]["role"] for one in json.loads(filtered.stdout) for hit in one["hits"]} == {"GK"}
 
 
+def test_json_has_null_where_a_number_is_none(made, tiny):
+    corpus = naive.some_sequences(3, prefix="x").with_column("size", [float("nan"), float("inf"), 1.5])
+    corpus = corpus.with_column("sizes", [[float("nan"), 1.0]] * 3)
+    Index.create(tiny, made / "sizes", corpus)
+    told = call("search", made / "sizes", made / "queries.parquet", "--format", "json").stdout
+    answer = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    found = {hit["id"]: hit["metadata"] for hit in answer[0]["hits"]}
+    assert [found[name]["size"] for name in ("x0", "x1", "x2")] == [None, None, 1.5]
+    assert found["x0"]["sizes"] == [None, 1.0]
+
+
 def test_windows_and_reranking(made):
     naive.LengthReranker().save(made / "reranker")
     call("index", "create", made / "model", made / "corpus.parquet", "--out", made / "parts", "--window", 5)
@@ -85,6 +96,8 @@ def test_mistakes(made):
         call("index", "create", made / "model", made / "corpus.parquet", "--out", made / "index")
     with pytest.raises(UserError, match="--step needs --window"):
         call("index", "create", made / "model", made / "corpus.parquet", "--out", made / "x", "--step", 3)
+    with pytest.raises(UserError, match="positive size and step"):
+        call("index", "create", made / "model", made / "corpus.parquet", "--out", made / "x", "--window", 0)
     with pytest.raises(UserError, match="not a model folder"):
         call("index", "create", made / "nothing", made / "corpus.parquet", "--out", made / "x")
     with pytest.raises(UserError, match="nothing"):

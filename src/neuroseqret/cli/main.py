@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from contextlib import suppress
 
 import typer
 
@@ -80,9 +81,11 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        if error.filename is None:
-            raise
-        _stop(f"{error.filename}: {error.strerror}", 2)
+        if error.filename is not None:
+            _stop(f"{error.filename}: {error.strerror}", 2)
+        with suppress(OSError):  # what is left to print would fail again when the interpreter ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _stop(error.strerror or str(error), 2)
 
 
 def _stop(line: str, code: int) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
@@ -26,7 +27,9 @@ def search(
     sequences: Path = typer.Argument(..., metavar="SEQUENCES", help="File of event sequences to search with."),
     k: int = typer.Option(10, "-k", min=1, help="Hits per query."),
     rerank: Path | None = typer.Option(None, "--rerank", metavar="MODEL", help="Model folder to rerank the best with."),
-    rerank_top: int | None = typer.Option(None, "--rerank-top", min=1, help="How many of the best to rerank (100)."),
+    rerank_top: int | None = typer.Option(
+        None, "--rerank-top", min=1, help="How many of the best to rerank (100, or k)."
+    ),
     form: str = typer.Option("table", "--format", help="table, json or trec."),
     where: str | None = typer.Option(None, "--where", help="Condition on the metadata, as \"role = 'GK'\"."),
     exhaustive: bool = typer.Option(False, "--exhaustive", help="Compare with every sequence."),
@@ -43,6 +46,10 @@ def search(
     if form not in FORMATS:
         raise UserError(f"no format is called {form!r}; there are {', '.join(FORMATS)}")
     index = Index.open(folder)
+    if explain is not None:
+        from neuroseqret.explanation import explainable
+
+        explainable(index.model)  # said before the search, not after it
     asked = in_terms_of(read(sequences), index.config.model_dump(), sequences)
     found = index.search(
         asked,
@@ -53,29 +60,43 @@ def search(
         exhaustive=exhaustive,
         expand=expand,
     )
+    _print(found, form)
     if explain is not None:
         _explain(index, asked, found, explain)
+        if rerank is not None:
+            remarks.print(f"they explain the score of the index' own model, not that of {rerank}", markup=False)
+
+
+def _print(found: list[Hits], form: str) -> None:
     if form == "trec":
         for line in trec_lines(found):
             typer.echo(line)
     elif form == "json":
-        typer.echo(json.dumps([as_json(hits) for hits in found], indent=1, ensure_ascii=False, default=str))
+        answer = _finite([as_json(hits) for hits in found])
+        typer.echo(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False, default=str))
     else:
         for hits in found:
             out.print(as_table(hits))
 
 
 def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Path) -> None:
-    """One PNG a query that has a hit, `0-QUERY.png`, numbered as the queries are."""
+    """One PNG a query that has a hit, `0-QUERY.png`, numbered as the queries are; what cannot be explained is told."""
     from neuroseqret.explanation import explain, picture
 
     folder.mkdir(parents=True, exist_ok=True)
     answered = [row for row, hits in enumerate(found) if hits]
     best = index.get([found[row][0].window or found[row][0].id for row in answered])
+    written = 0
     for at, row in progress(enumerate(answered), "explaining", len(answered)):
         name = re.sub(r"[^\w.-]+", "_", found[row].query)[:100]  # ids may hold anything, file names may not
-        picture(explain(index.model, asked[row], best[at]), folder / f"{row}-{name}.png")
-    remarks.print(f"{len(answered):,} explanations written to {folder}", markup=False)
+        try:
+            why = explain(index.model, asked[row], best[at])
+        except UserError as error:
+            remarks.print(f"neuroseqret: note: query {found[row].query} is not explained: {error}", markup=False)
+            continue
+        picture(why, folder / f"{row}-{name}.png")
+        written += 1
+    remarks.print(f"{written:,} explanations written to {folder}", markup=False)
 
 
 def trec_lines(found: list[Hits]) -> list[str]:
@@ -83,6 +104,15 @@ def trec_lines(found: list[Hits]) -> list[str]:
     from neuroseqret.readers.trec import run_lines
 
     return list(run_lines({hits.query: {hit.id: hit.score for hit in hits} for hits in found}))
+
+
+def _finite(value: Any) -> Any:
+    """With null in the place of numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_json(hits: Hits) -> dict[str, object]:

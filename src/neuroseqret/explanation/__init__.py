@@ -1,6 +1,6 @@
 """Why two sequences match: the score split over pairs of events, as numbers and as a picture."""
 
-from neuroseqret.explanation.attribution import Explanation, explain
+from neuroseqret.explanation.attribution import Explanation, explain, explainable
 from neuroseqret.explanation.picture import picture
 
-__all__ = ["Explanation", "explain", "picture"]
+__all__ = ["Explanation", "explain", "explainable", "picture"]

@@ -29,6 +29,7 @@ from torch import Tensor
 from neuroseqret.batching import pad
 from neuroseqret.errors import UserError
 from neuroseqret.explanation.shares import vector_shares
+from neuroseqret.index.rows import check_meaning
 from neuroseqret.models.base import RelevanceModel, Role
 from neuroseqret.models.markov import PARTS
 from neuroseqret.models.projection import Projection
@@ -83,13 +84,21 @@ class Explanation:
         return [(int(i), int(j), float(self.pairs[i, j])) for i, j in zip(rows, columns, strict=True)]
 
 
-@torch.no_grad()
-def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> Explanation:
-    """Split `model.score(query, hit)` over pairs of events; for SelfAttention models."""
+def explainable(model: RelevanceModel) -> SelfAttention:
+    """The model, if its scores can be split over events; else one clear line."""
     if not isinstance(model, SelfAttention):
         raise UserError(f"only a 'self' model can be explained, this is {model.name!r}; explain its first stage")
     if model.settings.vector.fisher == "all":
         raise UserError("Fisher vectors over all parameters do not split over events; fit with fisher 'heads'")
+    return model
+
+
+@torch.no_grad()
+def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> Explanation:
+    """Split `model.score(query, hit)` over pairs of events; for SelfAttention models."""
+    model = explainable(model)
+    for sequence in (query, hit):
+        check_meaning(EventSequences.of(sequence), model)
     (of_query, query_parts), (of_hit, hit_parts) = _shares(model, query, "query"), _shares(model, hit, "corpus")
     matrix = (of_query @ of_hit.T).numpy()
     score = float(model.score(query, EventSequences.of(hit))[0])

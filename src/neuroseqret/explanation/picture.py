@@ -35,7 +35,8 @@ def picture(explanation: Explanation, path: str | PathLike[str]) -> None:
     _heat_map(figure.add_subplot(grid[1, 0]), explanation)
     _parts(figure.add_subplot(grid[1, 1]), explanation)
     query, hit = explanation.query, explanation.hit
-    figure.suptitle(f"Why {_named(hit)} answers {_named(query)}: score {explanation.score:.3f}", fontsize=12)
+    title = f"Why {_named(hit)} answers {_named(query)}: score {explanation.score:.3f}"
+    figure.suptitle(title, fontsize=12, parse_math=False)  # a dollar in an id is a dollar
     figure.savefig(path, format="png", dpi=120)
 
 
@@ -62,12 +63,16 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     names = query.mark_names or hit.mark_names
     labels = [names[mark] if names and mark < len(names) else f"mark {mark}" for mark in common]
     for mark, label in zip(common, labels, strict=True):
-        axes.scatter([], [], 42, colour[mark], label=label if len(label) < 46 else label[:44] + "…")
+        shown = label if len(label) < 46 else label[:44] + "…"
+        axes.scatter([], [], 42, colour[mark], label=f" {shown}" if shown.startswith("_") else shown)  # "_": left out
     columns = 5 if max(map(len, labels), default=0) < 24 else 3
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncol=columns, frameon=False, fontsize=8)
+    legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncol=columns, frameon=False, fontsize=8)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     time_unit = query.time_unit or hit.time_unit
     unit = f" {time_unit.split(' (')[0]}" if time_unit else ""
-    axes.set_yticks([1, 0], [f"query\n{_span(query):.4g}{unit}", f"hit\n{_span(hit):.4g}{unit}"])
+    spans = [f"query\n{_span(query):.4g}{unit}", f"hit\n{_span(hit):.4g}{unit}"]
+    axes.set_yticks([1, 0], spans, parse_math=False)
     axes.set_xticks([])
     axes.set_ylim(-0.45, 1.45)
     axes.set_title("each line over its own span and scale; bars: what the event gives to the score, down if against it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,18 @@ def base_schema(dimension: int) -> pa.Schema:
     )
 
 
-def check_meaning(sequences: EventSequences, config: IndexConfig) -> None:
+class Meaning(Protocol):
+    """What a model's marks and times mean; an index and most models can tell."""
+
+    @property
+    def marks(self) -> int | None: ...
+    @property
+    def mark_names(self) -> tuple[str, ...] | None: ...
+    @property
+    def time_unit(self) -> str | None: ...
+
+
+def check_meaning(sequences: EventSequences, config: Meaning) -> None:
     """Same marks and time unit as the model's, where both are known; one clear line otherwise."""
     if None not in (sequences.mark_names, config.mark_names) and sequences.mark_names != config.mark_names:
         raise DataError(
