@@ -391,7 +391,7 @@ def test_ids_and_numbers_of_another_type_are_one_clear_line(tiny, tmp_path):
         with pytest.raises(UserError, match=r"ids are strings, not int \(1\)"):
             ask(["s0", 1])
     for options in ({"k": "3"}, {"k": 2.5}, {"at_least": "x"}, {"fraction": "x"}):
-        with pytest.raises(UserError, match="is a .*number, not "):
+        with pytest.raises(UserError, match=r"is a .*number, not "):
             index.search(naive.some_sequences(1)[0], **options)
     assert len(index.search(naive.some_sequences(1)[0], np.int64(2))) == 2
 

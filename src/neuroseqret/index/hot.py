@@ -123,7 +123,8 @@ def open_current(folder: Path, dimension: int) -> Hot | None:
 def _fits(hot: Hot, dimension: int) -> bool:
     """Whether all arrays have the shapes that the kernels, which do not look, rely on."""
     n, finder = len(hot.serials), hot.finder
-    shapes = [(hot.serials, (n,)), (hot.embeddings, (n, dimension)), (hot.begins, (n,)), (hot.lengths, (n,))]
+    shapes: list[tuple[Array, tuple[int, ...]]] = [(hot.embeddings, (n, dimension))]
+    shapes += [(hot.serials, (n,)), (hot.begins, (n,)), (hot.lengths, (n,))]
     if isinstance(finder, CellFinder):
         centres, offsets = finder.cells.centres, finder.cells.offsets
         shapes += [(finder.small.numbers, (n, dimension)), (finder.small.scale, (dimension,))]

@@ -43,6 +43,8 @@ class Added:
 
 
 class Writer:
+    _version: int  # of the store, when its keys were read
+
     def __init__(self, folder: Path, store: Store, config: IndexConfig) -> None:
         self.folder, self.store, self.config = folder, store, config
         self._turn = threading.Lock()  # of this process' threads, to the keys; writers' turns are `write.lock`'s
