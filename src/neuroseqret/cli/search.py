@@ -147,7 +147,7 @@ def as_table(hits: Hits) -> Table:
     for hit in hits:
         cells = [str(hit.rank), f"{hit.score:.4f}", hit.id]
         if windowed:
-            cells += [f"{hit.offset} to {hit.stop}", f"{hit.start:g} to {hit.end:g}"]
+            cells += [f"{hit.offset} to {hit.stop}", f"{hit.start:.10g} to {hit.end:.10g}"]
         if grouped:
             cells.append(hit.group or "")
         cells += [str(hit.metadata.get(name, "")) for name in names]

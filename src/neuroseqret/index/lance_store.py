@@ -100,7 +100,7 @@ class LanceStore:
         conditions = [f"({where})"] if where else []
         if after >= 0:
             conditions.append(f"{SERIAL} > {after}")
-        with _explained(self.folder, "read", where):
+        with _explained(self.folder, "read", where, self._table.schema.names):
             query = self._table.search().select(list(columns))
             if conditions:
                 query = query.where(" AND ".join(conditions))
@@ -163,7 +163,7 @@ def _one_of(column: str, values: Sequence[int]) -> str:
 
 
 @contextmanager
-def _explained(folder: Path, done: str, where: str | None = None) -> Iterator[None]:
+def _explained(folder: Path, done: str, where: str | None = None, columns: Sequence[str] = ()) -> Iterator[None]:
     """Lance's errors as one line that says what the user can do."""
     try:
         yield
@@ -176,5 +176,9 @@ def _explained(folder: Path, done: str, where: str | None = None) -> Iterator[No
                 f"{folder}: no space left on the device; the index is as it was, free some space"
             ) from error
         if where is not None:
-            raise UserError(f"the condition {where!r} cannot be used: {text[:300]}") from error
+            told = [name for name in columns if not name.startswith("nsr_") and name not in ("times", "marks")]
+            text = text.partition(" Valid fields are")[0].rstrip(".")  # Lance would list its own and ours alike
+            raise UserError(
+                f"the condition {where!r} cannot be used: {text[:300]}; columns are {', '.join(told)}"
+            ) from error
         raise UserError(f"{folder}: the store cannot be {done}: {text[:300]}") from error
