@@ -16,15 +16,17 @@ from neuroseqret.models.folder import CONFIG, TENSORS, read_config, read_model, 
 def folder(tmp_path: Path) -> Path:
     weight = torch.arange(6.0).reshape(2, 3)
     tensors = {"weight": weight, "view": weight.T}
-    return write_model(tmp_path / "model", "toy", {"seed": 7, "mark_names": ["ä", "b"]}, tensors, {"log.txt": b"x"})
+    return write_model(
+        tmp_path / "model", "toy", {"seed": 7, "mark_names": ["ä", "b"]}, tensors, {"training.jsonl": b"x"}
+    )
 
 
 def test_what_is_written_is_read(folder: Path) -> None:
     config, tensors = read_model(folder, "toy")
     assert (config["seed"], config["mark_names"], config["model"]) == (7, ["ä", "b"], "toy")
     assert torch.equal(tensors["view"], torch.arange(6.0).reshape(2, 3).T)
-    assert (folder / "log.txt").read_bytes() == b"x"
-    assert sorted(p.name for p in folder.iterdir()) == [CONFIG, "log.txt", TENSORS]
+    assert (folder / "training.jsonl").read_bytes() == b"x"
+    assert sorted(p.name for p in folder.iterdir()) == [CONFIG, TENSORS, "training.jsonl"]
 
 
 def test_every_file_has_the_mode_of_a_new_file(folder: Path, tmp_path: Path) -> None:
@@ -37,7 +39,7 @@ def test_an_older_model_is_replaced_whole(folder: Path) -> None:
     config, tensors = read_model(folder, "toy")
     assert config["seed"] == 8
     assert set(tensors) == {"other"}
-    assert not (folder / "log.txt").exists()
+    assert not (folder / "training.jsonl").exists()
     assert [p.name for p in folder.parent.iterdir()] == ["model"]
 
 

@@ -35,7 +35,8 @@ def write_model(
 ) -> Path:
     """Write a model folder in one step; `extras` are further files (training log, curve) by name.
 
-    A folder that exists is replaced only if it is a model folder (or empty), never anything else.
+    A folder that exists is replaced only if it is a model folder (or empty) with nothing else in it, which is why
+    names of further files have to stand in `readers.files.CONTENTS`.
     """
     with new_folder(folder, CONFIG) as temporary:
         # safetensors wants contiguous tensors that share no memory, and would write a file that nobody else may read.
