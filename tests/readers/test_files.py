@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from neuroseqret.errors import DataError, UserError
+from neuroseqret.models.folder import HOLDS as OF_MODELS
 from neuroseqret.readers import files, read
+from neuroseqret.readers.folder import HOLDS as OF_DATA
+
+BESIDE = {kind[0]: kind[1:] for kind in (OF_DATA, OF_MODELS, ("per_query.parquet", "*.run"))}
 
 
 def write_kind(folder, marker, text, *more):
-    with files.new_folder(folder, marker) as path:
+    with files.new_folder(folder, marker, *BESIDE.get(marker, ())) as path:
         for name in (marker, *more):
             (path / name).write_text(text)
 

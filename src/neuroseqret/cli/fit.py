@@ -31,10 +31,10 @@ def fit(
     is cut off goes on where it was when the same command is given again.
     """
     from neuroseqret import methods
-    from neuroseqret.models.folder import CONFIG
+    from neuroseqret.models.folder import HOLDS
     from neuroseqret.readers.files import check_replaceable
 
-    check_replaceable(out, CONFIG)  # now, not after the training
+    check_replaceable(out, *HOLDS)  # now, not after the training
     if not out.parent.is_dir():
         raise UserError(f"{out.parent}: no such folder; make it or choose another --out")
     if preset != "default" and model in methods.BASELINES:

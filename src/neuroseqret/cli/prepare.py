@@ -47,11 +47,11 @@ def prepare(
     """Make a data folder: corpus, queries with their split, and what is relevant to what."""
     from neuroseqret.datasets import prepare as recipes
     from neuroseqret.readers.files import check_replaceable
-    from neuroseqret.readers.folder import CORPUS
+    from neuroseqret.readers.folder import HOLDS
 
     if (file is None) == (name is None):
         raise UserError(f"say what to prepare: NAME and RAW_DIR ({SETS}), or --from FILE")
-    check_replaceable(out, CORPUS)  # now, not after the reading
+    check_replaceable(out, *HOLDS)  # now, not after the reading
     if file is not None:
         named = {"variant": variant, "min_events": min_events, "marks": marks, "most": most}
         _only_for("the named sets, not for --from", **named)

@@ -24,6 +24,7 @@ from neuroseqret.readers.files import new_folder
 
 FORMAT_VERSION = 1
 CONFIG, TENSORS = "config.json", "model.safetensors"
+HOLDS = (CONFIG, TENSORS, "training.*")
 
 
 def write_model(
@@ -33,12 +34,11 @@ def write_model(
     tensors: Mapping[str, Tensor],
     extras: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """Write a model folder in one step; `extras` are further files (training log, curve) by name.
+    """Write a model folder in one step; `extras` are further files by name (training log and curve, `training.*`).
 
-    A folder that exists is replaced only if it is a model folder (or empty) with nothing else in it, which is why
-    names of further files have to stand in `readers.files.CONTENTS`.
+    A folder that exists is replaced only if it is a model folder (or empty) with nothing else in it.
     """
-    with new_folder(folder, CONFIG) as temporary:
+    with new_folder(folder, *HOLDS) as temporary:
         # safetensors wants contiguous tensors that share no memory, and would write a file that nobody else may read.
         content = save({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()})
         (temporary / TENSORS).write_bytes(content)

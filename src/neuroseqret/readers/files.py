@@ -14,13 +14,6 @@ from pathlib import Path
 
 from neuroseqret.errors import UserError
 
-#: What a folder of each kind may hold, by the file that tells the kind: data, models, runs of an evaluation.
-CONTENTS = {
-    "corpus.parquet": ("corpus.parquet", "queries.parquet", "qrels.txt", "meta.json"),
-    "config.json": ("config.json", "model.safetensors", "training.jsonl", "training.png"),
-    "per_query.parquet": ("per_query.parquet", "*.run"),
-}
-
 
 def cache_folder() -> Path:
     """Where what can be made again is kept: `$NEUROSEQRET_CACHE`, else the platform's folder for it."""
@@ -53,7 +46,7 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_replaceable(target: Path, marker: str) -> None:
+def check_replaceable(target: Path, marker: str, *beside: str) -> None:
     """Raise a `UserError` where `new_folder` would: something else is there, or something besides."""
     if not target.exists():
         above = next(parent for parent in target.absolute().parents if parent.exists())
@@ -63,20 +56,19 @@ def check_replaceable(target: Path, marker: str) -> None:
     names = sorted(entry.name for entry in target.iterdir()) if target.is_dir() else [""]
     if names and marker not in names:
         raise UserError(f"{target}: exists and holds no {marker}; choose another name")
-    known = CONTENTS.get(marker, (marker,))
-    if strangers := [name for name in names if not any(fnmatch(name, pattern) for pattern in known)]:
+    if strangers := [name for name in names if not any(fnmatch(name, known) for known in (marker, *beside))]:
         raise UserError(f"{target}: holds {strangers[0]!r}, which would be lost; move it away or choose another name")
 
 
 @contextmanager
-def new_folder(path: str | PathLike[str], marker: str) -> Iterator[Path]:
+def new_folder(path: str | PathLike[str], marker: str, *beside: str) -> Iterator[Path]:
     """A temporary folder to fill; takes the place of `path` if the block succeeds, removed if it raises.
 
     A folder that exists is replaced only if it is empty or holds the file `marker`, which tells that it is of the
-    same kind, and beside it nothing but what folders of this kind hold (`CONTENTS`).
+    same kind, and `beside` it nothing but what folders of this kind hold (names, or patterns as `*.run`).
     """
     target = Path(path).resolve()  # of '.' the name and the parent are needed
-    check_replaceable(Path(path), marker)
+    check_replaceable(Path(path), marker, *beside)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -86,7 +78,7 @@ def new_folder(path: str | PathLike[str], marker: str) -> Iterator[Path]:
         yield temporary
         _as_new(temporary, 0o777)
         if target.exists():
-            check_replaceable(Path(path), marker)  # again: filling may have taken hours
+            check_replaceable(Path(path), marker, *beside)  # again: filling may have taken hours
             _exchange(target, temporary)
         else:
             os.replace(temporary, target)

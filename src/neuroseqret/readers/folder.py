@@ -21,6 +21,7 @@ from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.splits import SPLITS
 
 CORPUS, QUERIES, QRELS, META = "corpus.parquet", "queries.parquet", "qrels.txt", canonical.META
+HOLDS = (CORPUS, QUERIES, QRELS, META)
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,7 +109,7 @@ def write_folder(
         text = json.dumps(full, indent=1, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise DataError(f"meta is not JSON ({error})", file=path) from error
-    with new_folder(path, CORPUS) as temporary:
+    with new_folder(path, *HOLDS) as temporary:
         canonical.write(corpus, temporary / CORPUS)
         if queries is not None:
             canonical.write(queries, temporary / QUERIES)
