@@ -16,9 +16,10 @@ def fitted(sequences: EventSequences, marks: int | None = None) -> MarkovRenewal
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("windows", [True, False])
-def test_statistics_are_the_naive_ones(seed, windows):
-    corpus = random_sequences(seed, number=30, marks=4, windows=windows)
-    model = fitted(corpus, marks=3)  # mark 3 is unknown to it
+@pytest.mark.parametrize("marks", [3, 100, 1500])
+def test_statistics_are_the_naive_ones(seed, windows, marks):
+    corpus = random_sequences(seed, number=30, marks=marks + 1, windows=windows)
+    model = fitted(corpus, marks=marks)  # the last mark is unknown to it
     fast = model.statistics(corpus)
     for row, sequence in enumerate(corpus):
         start = sequence.times[0] if sequence.start is None else sequence.start

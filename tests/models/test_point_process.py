@@ -13,13 +13,16 @@ from neuroseqret.models import fisher
 from neuroseqret.models.encoder import EventEncoder
 from neuroseqret.models.features import Inputs, TimeScale
 from neuroseqret.models.heads import NextEventHeads, per_unit_time
+from neuroseqret.models.mark_classes import MarkClasses
 from neuroseqret.models.network import PointProcess, RelevanceNetwork, split_blocks, take
 from neuroseqret.models.presets import settings_of
 
 
 def process(seed: int = 0, **overrides):
     torch.manual_seed(seed)
-    made = PointProcess(3, settings_of("default", {"encoder": {"width": 8, "heads": 2}, **overrides})).eval()
+    made = PointProcess(
+        MarkClasses(3), settings_of("default", {"encoder": {"width": 8, "heads": 2}, **overrides})
+    ).eval()
     for parameter in made.heads.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return made
@@ -113,7 +116,7 @@ def test_the_closed_form_is_the_gradient(seed):
 def test_the_gradient_by_all_parameters_is_that_of_one_sequence_after_another():
     settings = settings_of("default", {"encoder": {"width": 8, "max_length": 8}, "vector": {"fisher": "all"}})
     torch.manual_seed(0)
-    network, inputs = RelevanceNetwork(3, 0, settings).train(), inputs_of(3, number=4, longest=20)
+    network, inputs = RelevanceNetwork(MarkClasses(3), 0, settings).train(), inputs_of(3, number=4, longest=20)
     found = network.raw(inputs).score
     assert network.training
     assert found.shape == (4, network.fisher_size)
@@ -166,7 +169,7 @@ def test_blocks_hold_every_event_once_and_the_end_only_in_the_last():
 def test_long_sequences_sum_over_blocks():
     settings = settings_of("default", {"encoder": {"width": 8, "max_length": 8}})
     torch.manual_seed(0)
-    network = RelevanceNetwork(3, 0, settings).eval()
+    network = RelevanceNetwork(MarkClasses(3), 0, settings).eval()
     inputs = inputs_of(8, number=4, longest=40)
     raw = network.raw(inputs)
     blocks, owner = split_blocks(inputs, 8)

@@ -136,7 +136,14 @@ def markov_statistics(model, times, marks, start, end):
                 codes.append(klass(name, values[i]) * size(name) + klass(name, values[i + 1]))
         return codes
 
-    table([x for x in marks if x < kinds], kinds, n)
+    def classes(name, most):
+        """The class of each known mark, and how many there are."""
+        if kinds <= most:
+            return {x: x for x in range(kinds)}, kinds
+        return dict(enumerate(model.tensors[name].tolist())), most
+
+    alone, timed = classes("mark_classes", 1024), classes("timed_mark_classes", 64)
+    table([alone[0][x] for x in marks if x < kinds], alone[1], n)
 
     def kept(name, codes):
         kinds_kept = model.tensors[name].tolist()
@@ -155,8 +162,8 @@ def markov_statistics(model, times, marks, start, end):
     kept("timed_pairs", timed_pairs)
     table([klass("fine", g) for g in present], size("fine"), len(present))
     table([klass("own", g) for g in own if g is not None], size("own"), len(present))
-    both = [(x, g, o) for x, g, o in zip(marks, gaps, own, strict=True) if g is not None and x < kinds]
-    table([x * size("coarse") + klass("coarse", g) for x, g, _ in both], kinds * size("coarse"), len(present))
+    both = [(timed[0][x], g, o) for x, g, o in zip(marks, gaps, own, strict=True) if g is not None and x < kinds]
+    table([x * size("coarse") + klass("coarse", g) for x, g, _ in both], timed[1] * size("coarse"), len(present))
     table(pairs(gaps, "coarse"), size("coarse") ** 2, n - 1)
     table(pairs(own, "own_coarse"), size("own_coarse") ** 2, n - 1)
     triples = []
@@ -169,7 +176,7 @@ def markov_statistics(model, times, marks, start, end):
     span = max(end - start, np.finfo(float).tiny)
     table([min(int(min(max((t - start) / span, 0), 1) * 10), 9) for t in times], 10, n)
     for column in (1, 2):
-        for mark in range(kinds):
+        for mark in range(timed[1]):
             values = [b[column] for b in both if b[0] == mark]
             tables.append(sum(values) / len(values) if values else 0.0)
     centred = [0.0 if o is None else o for o in own]

@@ -38,15 +38,14 @@ def vector_shares(model: SelfAttention, sequence: EventSequence, role: Role) -> 
         )
     network, settings = model.network, model.settings.vector
     one = EventSequences.of(sequence)
-    inputs = model.scale.inputs(model.unwarped(pad(one), role))
+    inputs = network.process.seen(model.scale.inputs(model.unwarped(pad(one), role)))
     blocks, _ = split_blocks(inputs, model.settings.encoder.max_length)
     states = network.process.encoder(blocks)
     shares, kinds = [], []
     if settings.fisher != "none":
         shares.append(_fisher(model, blocks, states))
-        marks = model.marks
-        width = states.shape[2] + 1
-        kinds.append(torch.tensor([TIMES, TIMES, *[MARKS] * marks]).repeat_interleave(width))
+        of_outputs = torch.tensor([TIMES, TIMES, *[MARKS] * network.process.heads.marks])
+        kinds.append(of_outputs.repeat_interleave(states.shape[2] + 1))
     if settings.pooled:
         shares.append(_pooled(model, states[:, 1:][blocks.mask].double()))
         kinds.append(torch.full((shares[-1].shape[1],), BOTH))

@@ -129,7 +129,7 @@ class Fitting:
         corpus = pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
         batch = join(self._unwarped(pad(self.queries, pairs.queries)), corpus)
         inputs = self.scale.inputs(_steady(crop(batch, b.crop, b.crop_share, rng)))
-        return forget_marks(inputs, b.mark_dropout, self.network.process.encoder.marks), batch
+        return forget_marks(inputs, b.mark_dropout, self.network.process.classes.known), batch
 
     def _unwarped(self, queries: Batch) -> Batch:
         return queries if self.network.unwarp is None else unwarped(self.network.unwarp, queries)

@@ -31,6 +31,7 @@ from neuroseqret.models.divergence import all_pairs_divergence
 from neuroseqret.models.features import Inputs, TimeScale
 from neuroseqret.models.fitting import unwarped
 from neuroseqret.models.heads import NextEvent
+from neuroseqret.models.mark_classes import MarkClasses
 from neuroseqret.models.similarity import deltas
 from neuroseqret.models.unwarp import Unwarp
 
@@ -56,7 +57,7 @@ class LiteralCross(nn.Module):
     def __init__(
         self,
         scale: TimeScale,
-        marks: int,
+        classes: MarkClasses,
         horizon: float,
         kind: Kind,
         *,
@@ -68,14 +69,19 @@ class LiteralCross(nn.Module):
         super().__init__()
         self.scale, self.kind, self.gamma = scale, kind, gamma
         self.typical_gap = float(torch.tensor(scale.mean, dtype=torch.float64).exp())
-        self.process = CrossProcess(marks, width, positions)
+        self.classes = classes
+        self.process = CrossProcess(classes.number, width, positions)
         self.unwarp = Unwarp(horizon, sigma=sigma)
-        self.information = fisher.DiagonalInformation((2 + marks) * (width + 1))
+        self.information = fisher.DiagonalInformation((2 + classes.number) * (width + 1))
 
     # ---------------------------------------------------------------- states
 
     def embed_events(self, batch: Batch) -> Tensor:
-        return self.process.embed_events(batch.times / self.typical_gap, batch.marks)
+        return self.process.embed_events(batch.times / self.typical_gap, self.classes(batch.marks))
+
+    def _inputs(self, batch: Batch) -> Inputs:
+        inputs = self.scale.inputs(batch)
+        return replace(inputs, marks=self.classes(inputs.marks))
 
     def unwarped(self, queries: Batch) -> Batch:
         """U(H_q), without noise."""
@@ -89,8 +95,8 @@ class LiteralCross(nn.Module):
         return Pairs(
             queries,
             candidates,
-            self.scale.inputs(queries),
-            self.scale.inputs(candidates),
+            self._inputs(queries),
+            self._inputs(candidates),
             self.process.states(self.process.attend_self(asked)),
             self.process.states(self.process.attend(shown, asked, queries.mask)),
         )
@@ -147,7 +153,7 @@ class LiteralCross(nn.Module):
     def self_conditioned(self, sequences: Batch) -> Tensor:
         """Fisher vectors of sequences conditioned on themselves, unit rows: what is hashed."""
         states = self.process.states(self.process.attend_self(self.embed_events(sequences)))
-        return self.information.whiten(self.gradients(self.scale.inputs(sequences), states))
+        return self.information.whiten(self.gradients(self._inputs(sequences), states))
 
 
 def rows_of(batch: Batch, rows: slice) -> Batch:

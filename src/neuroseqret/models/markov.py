@@ -29,6 +29,7 @@ from torch import Tensor
 
 from neuroseqret.models import markov_cells as loops
 from neuroseqret.models.features import TimeScale, gaps_of
+from neuroseqret.models.mark_classes import Marks, shared_classes
 from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 
 Features = npt.NDArray[np.float32]
@@ -36,6 +37,8 @@ Features = npt.NDArray[np.float32]
 FINE, COARSE, OWN, OWN_COARSE, PARTS_OF_WINDOW = 24, 8, 16, 6, 10
 #: Of mark pairs, mark triples and mark pairs with a gap class only the most frequent ones are kept.
 MOST = {"pairs": 256, "triples": 192, "timed_pairs": 192}
+#: Classes of marks: in their own table, and in those of marks and gaps.
+MARK_CLASSES = {"mark_classes": 1024, "timed_mark_classes": 64}
 QUARTERS = 4  # classes of the gap in tables of three variables
 #: What a coordinate of a vector compares, for explanations.
 PARTS = ("marks", "times", "marks and times", "whole sequence")
@@ -77,6 +80,7 @@ class _Events:
     own: FloatArray  # (events,) the same less the sequence's mean
     mean: FloatArray  # (sequences,)
     gapped: IntArray  # (sequences,) number of gaps
+    marks: Marks  # (events,) their classes, as tables of marks and gaps have them
     cells: IntArray  # (tables, events), -1 where none
 
 
@@ -86,6 +90,7 @@ class MarkovRenewal:
     def __init__(self, scale: TimeScale, marks: int, tensors: dict[str, Tensor]) -> None:
         self.scale, self.marks, self.tensors = scale, marks, tensors
         self._arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy() for k, v in tensors.items()}
+        self._classes, self._timed_classes = (min(marks, most) for most in MARK_CLASSES.values())
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int) -> MarkovRenewal:
@@ -103,6 +108,9 @@ class MarkovRenewal:
         for (name, most), of_events in zip(MOST.items(), codes, strict=True):
             kinds, number = np.unique(of_events[of_events >= 0], return_counts=True)
             arrays[name] = np.sort(kinds[np.argsort(-number, kind="stable")[:most]])
+        for name, most in MARK_CLASSES.items():
+            if (classes := shared_classes(corpus.marks, marks, most)) is not None:
+                arrays[name] = classes
         model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
         total, squares = 0.0, 0.0
         for _, block in model._blocks(corpus):
@@ -135,13 +143,13 @@ class MarkovRenewal:
 
     def statistics(self, sequences: EventSequences) -> Features:
         """Roots of shares of every table, and moments, before centring: (sequences, size)."""
-        events, offsets, marks = self._events(sequences), sequences.offsets, sequences.marks
+        events, offsets = self._events(sequences), sequences.offsets
         begin = np.concatenate([[0], np.cumsum(self._table_sizes())])
-        found = np.zeros((len(sequences), begin[-1] + 2 * self.marks + loops.MOMENTS), np.float32)
+        found = np.zeros((len(sequences), begin[-1] + 2 * self._timed_classes + loops.MOMENTS), np.float32)
         totals = np.array([table.total for table in _TABLES])
         loops.roots_of_shares(offsets, events.cells, begin, totals, events.gapped, found)
         of_marks, rest = found[:, begin[-1] : -loops.MOMENTS], found[:, -loops.MOMENTS :]
-        loops.means_per_mark(offsets, marks, events.gaps, events.own, self.marks, of_marks)
+        loops.means_per_mark(offsets, events.marks, events.gaps, events.own, self._timed_classes, of_marks)
         first, last = sequences.first_and_last()
         duration = np.log(last - first + self.scale.eps)
         loops.moments(offsets, events.gaps, events.own, events.mean, events.gapped, duration, rest)
@@ -160,11 +168,11 @@ class MarkovRenewal:
             ones[cells >= 0, cells[cells >= 0]] = 1.0
             counted.append(ones)
             kinds.append(np.full(size, table.part))
-        both = np.flatnonzero((sequence.marks < self.marks) & np.isfinite(events.gaps))
-        ones = np.zeros((number, self.marks))
-        ones[both, sequence.marks[both]] = 1.0
+        both = np.flatnonzero((events.marks < self._timed_classes) & np.isfinite(events.gaps))
+        ones = np.zeros((number, self._timed_classes))
+        ones[both, events.marks[both]] = 1.0
         counted += [ones, ones]
-        kinds += [np.full(self.marks, BOTH)] * 2
+        kinds += [np.full(self._timed_classes, BOTH)] * 2
         rest = self.size - sum(x.shape[1] for x in counted)
         counted.append(np.zeros((number, rest)))  # moments belong to the whole sequence
         kinds.append(np.full(rest, WHOLE))
@@ -184,14 +192,25 @@ class MarkovRenewal:
         gaps = log_gaps(sequences, self.scale)
         own, mean, gapped = loops.own_gaps(offsets, gaps)
         cells = np.empty((len(_TABLES), len(gaps)), np.int64)
-        cells[0] = np.where(marks < self.marks, marks, -1)
+        classes = self._marks_as("mark_classes", marks)
+        cells[0] = np.where(classes < self._classes, classes, -1)
         codes = loops.mark_codes(offsets, marks, gaps, edges["quarter"], self.marks)
         for name, of_events, out in zip(MOST, codes, cells[1:], strict=False):
             loops.kept_places(of_events, edges[name], out)
-        classes = [edges[name] for name in ("fine", "coarse", "own", "own_coarse", "quarter")]
-        loops.gap_cells(offsets, marks, gaps, own, *classes, self.marks, cells[1 + len(MOST) : -1])
+        timed = self._marks_as("timed_mark_classes", marks)
+        of_gaps = [edges[name] for name in ("fine", "coarse", "own", "own_coarse", "quarter")]
+        loops.gap_cells(offsets, timed, gaps, own, *of_gaps, self._timed_classes, cells[1 + len(MOST) : -1])
         cells[-1] = _part_of_window(sequences)
-        return _Events(gaps, own, mean, gapped, cells)
+        return _Events(gaps, own, mean, gapped, timed, cells)
+
+    def _marks_as(self, name: str, marks: Marks) -> Marks:
+        """Marks as classes; one that is not known gets a class beyond the last."""
+        classes = self._arrays.get(name)
+        if classes is None:
+            return marks
+        of_marks: Marks = classes[np.minimum(marks, self.marks - 1)]
+        of_marks[marks >= self.marks] = MARK_CLASSES[name]
+        return of_marks
 
     def _table_sizes(self) -> list[int]:
         """Cells of every table, in the order of `_TABLES`."""
@@ -199,8 +218,8 @@ class MarkovRenewal:
         fine, coarse, own, own_coarse, quarter = (
             len(self._arrays[name]) + 1 for name in ("fine", "coarse", "own", "own_coarse", "quarter")
         )
-        of_gaps = [fine, own, self.marks * coarse, coarse**2, own_coarse**2, quarter**3]
-        return [self.marks, *kinds, *of_gaps, PARTS_OF_WINDOW]
+        of_gaps = [fine, own, self._timed_classes * coarse, coarse**2, own_coarse**2, quarter**3]
+        return [self._classes, *kinds, *of_gaps, PARTS_OF_WINDOW]
 
 
 def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:

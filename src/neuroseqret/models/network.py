@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,7 @@ from neuroseqret.models import fisher
 from neuroseqret.models.encoder import EventEncoder
 from neuroseqret.models.features import Inputs
 from neuroseqret.models.heads import NextEventHeads
+from neuroseqret.models.mark_classes import MarkClasses
 from neuroseqret.models.presets import Settings
 from neuroseqret.models.projection import Projection
 from neuroseqret.models.unwarp import Unwarp
@@ -20,18 +21,24 @@ VECTOR_FAR = 5.0  # coordinates are clipped here before the projection
 
 
 class PointProcess(nn.Module):
-    """Encoder and heads: the generative model p_theta(H)."""
+    """Encoder and heads over classes of marks: the generative model p_theta(H)."""
 
-    def __init__(self, marks: int, settings: Settings) -> None:
+    def __init__(self, classes: MarkClasses, settings: Settings) -> None:
         super().__init__()
         e = settings.encoder
         self.survival = settings.vector.survival
-        self.encoder = EventEncoder(marks, e.width, e.blocks, e.heads, e.dropout, e.max_length)
-        self.heads = NextEventHeads(marks, e.width)
+        self.classes = classes
+        self.encoder = EventEncoder(classes.number, e.width, e.blocks, e.heads, e.dropout, e.max_length)
+        self.heads = NextEventHeads(classes.number, e.width)
+
+    def seen(self, inputs: Inputs) -> Inputs:
+        """The inputs with classes for marks, as encoder and heads take them."""
+        return replace(inputs, marks=self.classes(inputs.marks))
 
     def forward(self, inputs: Inputs) -> Tensor:
         """log p of every sequence: (B,)."""
-        return self.heads.log_likelihood(inputs, self.encoder(inputs), self.survival)
+        seen = self.seen(inputs)
+        return self.heads.log_likelihood(seen, self.encoder(seen), self.survival)
 
 
 @dataclass(frozen=True)
@@ -49,11 +56,11 @@ class RelevanceNetwork(nn.Module):
     pooled_mean: Tensor
     pooled_sd: Tensor
 
-    def __init__(self, marks: int, markov_size: int, settings: Settings, horizon: float = 1.0) -> None:
+    def __init__(self, classes: MarkClasses, markov_size: int, settings: Settings, horizon: float = 1.0) -> None:
         super().__init__()
         self.settings, width = settings, settings.encoder.width
-        self.process = PointProcess(marks, settings)
-        self.fisher_size = (2 + marks) * (width + 1)
+        self.process = PointProcess(classes, settings)
+        self.fisher_size = (2 + classes.number) * (width + 1)
         if settings.vector.fisher == "all":
             self.fisher_size = sum(p.numel() for p in self.process.parameters())
         self.information = fisher.DiagonalInformation(self.fisher_size)
@@ -89,14 +96,15 @@ class RelevanceNetwork(nn.Module):
 
     def _sums(self, inputs: Inputs, likelihood: bool) -> tuple[Tensor, ...]:
         """Additive statistics of every row: score, log p, sums of states and of their squares, number; and maxima."""
-        states = self.process.encoder(inputs)
+        seen = self.process.seen(inputs)
+        states = self.process.encoder(seen)
         if self.settings.vector.fisher == "all":
             score = fisher.full_score(self.process, inputs)
         else:
-            score = fisher.score(self.process.heads, inputs, states, self.process.survival)
+            score = fisher.score(self.process.heads, seen, states, self.process.survival)
         log_p = states.new_zeros(len(states))
         if likelihood:
-            log_p = self.process.heads.log_likelihood(inputs, states, self.process.survival)
+            log_p = self.process.heads.log_likelihood(seen, states, self.process.survival)
         mask = inputs.mask[:, :, None]
         after = states[:, 1:]
         kept = after * mask

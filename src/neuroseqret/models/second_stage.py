@@ -267,7 +267,7 @@ class SecondStage(RelevanceModel):
         s, first = self.settings.literal, self.first_stage
         return LiteralCross(
             first.scale,
-            first.marks,
+            first.classes,
             first.horizon,
             self.literal_kind,
             width=s.width,

@@ -27,6 +27,7 @@ from neuroseqret.models.base import Embedder, Role, Scores
 from neuroseqret.models.features import Inputs, TimeScale
 from neuroseqret.models.fitting import Fitting, unwarped, with_similarity
 from neuroseqret.models.folder import read_model, write_model
+from neuroseqret.models.mark_classes import MarkClasses, shared_classes
 from neuroseqret.models.markov import MarkovRenewal
 from neuroseqret.models.network import MAX_EVENTS, RelevanceNetwork
 from neuroseqret.models.presets import Settings, settings_of
@@ -38,6 +39,7 @@ from neuroseqret.splits import ensure_split, split_rows, split_rows_if_any
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 
+_MOST_MARKS = 64  # classes of marks that the neural process tells apart
 _CHUNK = 8192  # sequences whose Markov-renewal features are held at once
 _PROJECTED = 512  # vectors that are projected at once: a batch of the encoder is too few to fill a matrix product
 
@@ -125,6 +127,7 @@ class SelfAttention(Embedder):
             raise UserError("the corpus is empty; there is nothing to learn from")
         self.scale = TimeScale.fit(corpus)
         self.marks = max(corpus.num_marks, 1)
+        self.classes = MarkClasses(self.marks, shared_classes(corpus.marks, self.marks, _MOST_MARKS))
         starts, ends = corpus.observed()
         self.horizon = float(max((ends - starts).max(), np.finfo(np.float32).tiny))
         self.mark_names, self.time_unit = corpus.mark_names, corpus.time_unit
@@ -132,7 +135,7 @@ class SelfAttention(Embedder):
 
     def _build(self) -> None:
         size = 0 if self.markov is None else self.markov.size
-        self.network = RelevanceNetwork(self.marks, size, self.settings, self.horizon)
+        self.network = RelevanceNetwork(self.classes, size, self.settings, self.horizon)
 
     def _markov_of(self, sequences: EventSequences, rows: np.ndarray | None = None) -> Tensor | None:
         """Markov-renewal features, (sequences, size); with `rows` only theirs are computed, the others stay 0."""
@@ -259,6 +262,7 @@ class SelfAttention(Embedder):
             model.log = TrainingLog()
             model.scale, model.horizon = TimeScale.model_validate(config.pop("scale")), config.pop("horizon")
             model.marks, model.time_unit = config.pop("marks"), config.pop("time_unit")
+            model.classes = MarkClasses(model.marks, tensors.get("network.process.classes.of_mark"))
             names = config.pop("mark_names")
             model.mark_names = None if names is None else tuple(names)
             markov = {k.split(".", 1)[1]: v for k, v in tensors.items() if k.startswith("markov.")}
