@@ -40,9 +40,8 @@ def favourites(seed: int, number: int, **columns) -> EventSequences:
 
 
 CORPUS = favourites(0, 160)
-QUERIES = favourites(
-    1, 64, metadata={"split": [("train", "train", "validation", "test")[i // 8 % 4] for i in range(64)]}
-)
+SPLIT = [("train", "train", "validation", "test")[i // GROUPS % 4] for i in range(64)]
+QUERIES = favourites(1, 64, metadata={"split": SPLIT})
 TEST = QUERIES[np.flatnonzero(np.array(SPLIT) == "test")]
 
 
