@@ -6,6 +6,8 @@
 
 A cell has a name, the configuration it was measured with (data, method, seed, budget, version of the code) and a
 result. It is fresh if its configuration is the one that is asked for; any other is measured again and replaced.
+Versions of the code that were shown to give equal figures (`equal_code.json` beside the folder, which
+benchmarks/equal_code.py writes) count as one.
 Processes that share a folder share the work: what one is measuring, the others pass by.
 """
 
@@ -24,6 +26,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.index.lock import held
 from neuroseqret.readers.files import new_file
 
+EQUAL_CODE = "equal_code.json"
 Config = dict[str, Any]
 Result = dict[str, Any]
 
@@ -34,6 +37,7 @@ class Cells:
     def __init__(self, folder: str | PathLike[str], keep_stale: bool = False) -> None:
         self.folder = Path(folder)
         self.keep_stale = keep_stale
+        self._successors = _equal_codes(self.folder.parent / EQUAL_CODE)
 
     def get(self, name: str, config: Config) -> Result | None:
         """The result of a cell, or None where it is absent or was measured with another configuration."""
@@ -41,9 +45,18 @@ class Cells:
         if kept is None:
             return None
         wanted, had = dict(config), dict(kept["config"])
-        if self.keep_stale:
+        if self.keep_stale or wanted.get("code") in self._equal_to(had.get("code")):
             wanted.pop("code", None), had.pop("code", None)
         return kept["result"] if wanted == had else None
+
+    def _equal_to(self, code: str | None) -> set[str]:
+        """The later versions of the code that give the same figures."""
+        found: set[str] = set()
+        waiting = {code} if code else set()
+        while waiting:
+            waiting = {later for one in waiting for later in self._successors.get(one, ())} - found
+            found |= waiting
+        return found
 
     def put(self, name: str, config: Config, result: Result) -> None:
         """Keep a result; numbers in lists stay on one line, so that a change of a cell reads well."""
@@ -84,6 +97,18 @@ class Cells:
         if not isinstance(content, dict) or not {"config", "commit", "result"} <= content.keys():
             raise UserError(f"{file}: is no cell; remove it and run the experiment again")
         return content
+
+
+def _equal_codes(file: Path) -> dict[str, set[str]]:
+    """Which versions of the code give the figures of an earlier one."""
+    successors: dict[str, set[str]] = {}
+    try:
+        for change in json.loads(file.read_text(encoding="utf-8")) if file.exists() else []:
+            for earlier, later in change["codes"].items():
+                successors.setdefault(earlier, set()).add(later)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{file}: is no list of equal versions ({error}); restore it or remove it") from error
+    return successors
 
 
 def commit() -> str:
