@@ -44,6 +44,7 @@ QUARTERS = 4  # classes of the gap in tables of three variables
 PARTS = ("marks", "times", "marks and times", "whole sequence")
 MARKS, TIMES, BOTH, WHOLE = range(4)
 _FAR = 5.0  # whitened features are clipped here
+_LOOKED_UP = 1 << 18  # codes of marks in a table that finds their place at once
 _CHUNK = 1 << 24  # numbers in one table of counts, which bounds the memory
 
 
@@ -91,6 +92,7 @@ class MarkovRenewal:
         self.scale, self.marks, self.tensors = scale, marks, tensors
         self._arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy() for k, v in tensors.items()}
         self._classes, self._timed_classes = (min(marks, most) for most in MARK_CLASSES.values())
+        self._places = {name: _places(self._arrays[name]) for name in MOST if name in self._arrays}
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int) -> MarkovRenewal:
@@ -196,7 +198,7 @@ class MarkovRenewal:
         cells[0] = np.where(classes < self._classes, classes, -1)
         codes = loops.mark_codes(offsets, marks, gaps, edges["quarter"], self.marks)
         for name, of_events, out in zip(MOST, codes, cells[1:], strict=False):
-            loops.kept_places(of_events, edges[name], out)
+            loops.kept_places(of_events, edges[name], self._places[name], out)
         timed = self._marks_as("timed_mark_classes", marks)
         of_gaps = [edges[name] for name in ("fine", "coarse", "own", "own_coarse", "quarter")]
         loops.gap_cells(offsets, timed, gaps, own, *of_gaps, self._timed_classes, cells[1 + len(MOST) : -1])
@@ -230,6 +232,15 @@ def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:
     gaps -= scale.mean
     gaps /= scale.sd
     return np.clip(gaps, -6.0, 6.0, out=gaps)
+
+
+def _places(kinds: IntArray) -> IntArray:
+    """The place of every code up to the highest kept one, -1 where it is not kept; nothing where that is far up."""
+    if not len(kinds) or kinds[-1] >= _LOOKED_UP:
+        return np.empty(0, np.int64)
+    places = np.full(kinds[-1] + 1, -1, np.int64)
+    places[kinds] = np.arange(len(kinds))
+    return places
 
 
 def _part_of_window(sequences: EventSequences) -> IntArray:

@@ -67,11 +67,19 @@ def mark_codes(
 
 
 @numba.njit(cache=True)
-def kept_places(codes: IntArray, kinds: IntArray, cells: IntArray) -> None:  # pragma: no cover
-    """Where each code stands among the ordered kinds that a table keeps; -1 where it is none of them."""
+def kept_places(codes: IntArray, kinds: IntArray, places: IntArray, cells: IntArray) -> None:  # pragma: no cover
+    """Where each code stands among the ordered kinds that a table keeps; -1 where it is none of them.
+
+    `places` has the answer for every code where there are not too many codes, else nothing.
+    """
     for i in range(len(codes)):
-        at = place(kinds, codes[i])
-        cells[i] = at if at < len(kinds) and kinds[at] == codes[i] else -1
+        if codes[i] < 0:
+            cells[i] = -1
+        elif codes[i] < len(places):
+            cells[i] = places[codes[i]]
+        else:
+            at = place(kinds, codes[i])
+            cells[i] = at if at < len(kinds) and kinds[at] == codes[i] else -1
 
 
 @numba.njit(cache=True)
