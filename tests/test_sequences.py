@@ -307,6 +307,7 @@ def test_arrays_that_are_no_sequences_are_refused():
         "mark nan": ([0, 1], [0, float("nan")], [0, 2]),
         "not integers": ([0, 1], ["a", "b"], [0, 2]),
         "not numbers": (["x", 1], [0, 0], [0, 2]),
+        "times are dates": (np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]"), [0, 0], [0, 2]),
         "dimensions": ([[0], [1]], [0, 0], [0, 2]),
     }.items():
         with pytest.raises(DataError, match=words):

@@ -116,6 +116,11 @@ def flat_times(times: npt.ArrayLike) -> FloatArray:
         values = np.ascontiguousarray(times, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"times are not numbers ({error})", remedy="give them as numbers") from error
+    if np.asarray(times).dtype.kind in "mM":
+        raise DataError(
+            "times are dates, whose unit a number does not tell",
+            remedy="give them as numbers, such as seconds: (dates - dates[0]) / np.timedelta64(1, 's')",
+        )
     if np.ndim(times) != 1:
         raise DataError(f"times have {np.ndim(times)} dimensions, not 1")
     return values
@@ -197,7 +202,7 @@ def joined_events(
 
 def event_values(column: pa.Array, lengths: IntArray) -> pa.Array | None:
     """The flat values of a list column with one value an event, such as an amount; None for any other column."""
-    if not _is_list(column.type) or column.null_count:
+    if not is_plain_list(column.type) or column.null_count:
         return None
     return column.flatten() if np.array_equal(column.value_lengths().to_numpy(), lengths) else None
 
@@ -251,7 +256,7 @@ def same_values(mine: pa.Array, theirs: pa.Array) -> bool:
     if not mine.is_null().equals(theirs.is_null()):
         return False
     mine, theirs = mine.drop_null(), theirs.drop_null()
-    if _is_list(mine.type) and _is_list(theirs.type):
+    if is_plain_list(mine.type) and is_plain_list(theirs.type):
         lengths = (array.value_lengths().to_numpy() for array in (mine, theirs))
         return np.array_equal(*lengths) and same_values(mine.flatten(), theirs.flatten())
     if pa.types.is_struct(mine.type) and pa.types.is_struct(theirs.type):
@@ -264,7 +269,7 @@ def same_values(mine: pa.Array, theirs: pa.Array) -> bool:
     return mine.equals(theirs)
 
 
-def _is_list(type_: pa.DataType) -> bool:
+def is_plain_list(type_: pa.DataType) -> bool:
     return pa.types.is_list(type_) or pa.types.is_large_list(type_)
 
 

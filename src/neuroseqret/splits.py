@@ -31,7 +31,7 @@ def split_queries(queries: EventSequences, seed: int = 0, shares: Sequence[float
     """
     if len(shares) != len(SPLITS) or min(shares) < 0 or not np.isclose(sum(shares), 1):
         raise UserError(f"the shares of {', '.join(SPLITS)} must sum to 1, not {tuple(shares)}")
-    side = _divide(_codes(queries, "group"), _sources(queries), shares, np.random.default_rng(seed))
+    side = _divide(codes_of(queries, "group"), _sources(queries), shares, np.random.default_rng(seed))
     return queries.with_column("split", pa.array(np.array(SPLITS), STRING).take(pa.array(side)))
 
 
@@ -68,7 +68,7 @@ def choose_queries(sequences: EventSequences, share: float = 0.15, seed: int = 0
     """
     if not 0 < share < 1:
         raise UserError(f"the share of queries lies between 0 and 1, not at {share}")
-    groups, sources = _codes(sequences, "group"), _sources(sequences)
+    groups, sources = codes_of(sequences, "group"), _sources(sequences)
     rng = np.random.default_rng(seed)
     # A unit is what must stay together: the rows of one source in one group.
     units, unit_of_row, sizes = np.unique(np.stack([groups, sources]), axis=1, return_inverse=True, return_counts=True)
@@ -97,7 +97,7 @@ def unseen_half(corpus: EventSequences, seed: int = 0) -> BoolArray:
     group whose rows all come from one source, which is its alone, is halved row by row: what is new there are the
     sequences, not their origin.
     """
-    groups, sources, rng = _codes(corpus, "group"), _sources(corpus), np.random.default_rng(seed)
+    groups, sources, rng = codes_of(corpus, "group"), _sources(corpus), np.random.default_rng(seed)
     sources = _loosened(groups, sources)
     side = _divide(groups, sources, (0.5, 0.5), rng)
     return _two_sided(groups, sources, side, rng) == 0
@@ -124,7 +124,7 @@ def sample_negatives(
 # -------------------------------------------------------------------- how
 
 
-def _codes(sequences: EventSequences, name: str) -> IntArray:
+def codes_of(sequences: EventSequences, name: str) -> IntArray:
     """The values of a column numbered in order of appearance, -1 for null (and for all if there is no column)."""
     column = sequences.column(name)
     if column is None:
@@ -135,7 +135,7 @@ def _codes(sequences: EventSequences, name: str) -> IntArray:
 
 def _sources(sequences: EventSequences) -> IntArray:
     """Numbers of the rows' sources; a row without one gets a number of its own."""
-    codes = _codes(sequences, "source")
+    codes = codes_of(sequences, "source")
     alone = codes < 0
     codes[alone] = len(codes) + np.arange(int(alone.sum()))
     return np.unique(codes, return_inverse=True)[1].ravel()

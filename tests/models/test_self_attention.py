@@ -257,7 +257,7 @@ def test_fisher_vectors_over_all_parameters(tmp_path):
 
 def test_without_labels_it_learns_from_parts_and_says_so():
     unlabelled = CORPUS.without_columns("group")
-    with pytest.warns(UserWarning, match="learning from sub-sequences"):
+    with pytest.warns(UserWarning, match=r"no queries .* learning from sub-sequences"):
         trained = SelfAttention(**SMALL).fit(None, unlabelled, seed=0)
     assert trained.info["unsupervised"]
     same_pace = mean_average_precision(trained.score(QUERIES, CORPUS), Relevance.from_groups(QUERIES, CORPUS))

@@ -24,7 +24,7 @@ import pyarrow as pa
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers.folder import DataFolder, write_folder
 from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import _codes, choose_queries, split_queries
+from neuroseqret.splits import choose_queries, codes_of, split_queries
 from neuroseqret.statistics import describe_retrieval
 from neuroseqret.subsequences import disjoint, overlapping
 
@@ -177,13 +177,13 @@ def divide(
 ) -> tuple[EventSequences, EventSequences]:
     """Corpus and queries (with their `split`) of one labelled set; what is in neither is counted in `left_out`."""
     counts = {} if left_out is None else left_out
-    sequences = _once(sequences, _codes(sequences, "group"), counts)
+    sequences = _once(sequences, codes_of(sequences, "group"), counts)
     if last_third:
         is_query, is_corpus = tail_of_groups(sequences)
     else:
         is_query = choose_queries(sequences, query_share, seed, MIN_CORPUS)
         is_corpus = ~is_query
-    group = _codes(sequences, "group") + 1  # 0: none
+    group = codes_of(sequences, "group") + 1  # 0: none
     enough = np.bincount(group[is_corpus], minlength=group.max(initial=0) + 1) >= MIN_CORPUS
     enough[0] = True  # what has no group answers no query, and stays as a distractor however little there is of it
     counts["sequences beside the queries of their group"] = int((enough[group] & ~is_query & ~is_corpus).sum())
@@ -209,7 +209,7 @@ def tail_of_groups(sequences: EventSequences) -> tuple[npt.NDArray[np.bool_], np
 
     Of a group with several recordings the last one gives the queries, the others are the corpus.
     """
-    group, source = _codes(sequences, "group"), _codes(sequences, "source")
+    group, source = codes_of(sequences, "group"), codes_of(sequences, "source")
     position = np.asarray(sequences.column("position"))
     is_query, is_corpus = np.zeros(len(group), bool), np.zeros(len(group), bool)
     for rows in _runs(group):

@@ -107,7 +107,7 @@ class IndexConfig(BaseModel):
 def create_folder(folder: Path, fill: Callable[[Path], IndexConfig]) -> IndexConfig:
     """Make the folder in one step: `fill` writes model and store into a temporary sibling, which is then renamed."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = "an index is there already; add to it with 'neuroseqret index add'"
+        what = "an index is there already; add to it with 'neuroseqret index add', or make one of a new model elsewhere"
         raise UserError(f"{folder}: {what if (folder / CONFIG).exists() else 'exists and is not empty'}")
     with new_folder(folder, CONFIG) as temporary:
         config = fill(temporary)

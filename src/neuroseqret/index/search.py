@@ -105,7 +105,7 @@ class Search:
         rows, scores, compared, method = self.snapshot.best(
             vector, number, self.allowed, options.exhaustive, options.fraction, options.at_least
         )
-        return *self._in_order(rows, scores), compared, method
+        return self._settle_ties(rows, scores), scores, compared, method
 
     def _best(self, vector: npt.NDArray[np.float32], number: int) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
         """The best rows. Where not all of equal score fit in, all of them are found first: ids say who comes in."""
@@ -141,23 +141,21 @@ class Search:
         possible = np.flatnonzero(self.allowed) if len(self.allowed) else np.arange(len(self.snapshot))
         return int(pa.compute.count_distinct(self.snapshot.column(PARENT, possible)).as_py())
 
-    def _in_order(self, rows: Rows, scores: npt.NDArray[np.float32]) -> tuple[Rows, npt.NDArray[np.float32]]:
-        """Rows by score; those of equal score by id, so that their order does not tell when they were added."""
-        order = np.argsort(-scores, kind="stable")
-        rows, scores = rows[order], scores[order]
+    def _settle_ties(self, rows: Rows, scores: npt.NDArray[np.float32]) -> Rows:
+        """Rows of equal score by id, so that their order does not tell when they were added; scores fall already."""
         if len(rows) < 2 or not (scores[1:] == scores[:-1]).any():
-            return rows, scores
+            return rows
         by = [PARENT, OFFSET] if self.config.settings.windowed else ["id"]
         ranks = [pa.compute.rank(self.snapshot.column(name, rows), tiebreaker="dense").to_numpy() for name in by]
-        order = np.lexsort((*reversed(ranks), -scores))
-        return rows[order], scores[order]
+        return rows[np.lexsort((*reversed(ranks), -scores))]
 
     def _rerank(self, query: EventSequences, rows: Rows) -> tuple[Rows, npt.NDArray[np.float32]]:
         """The rows in the order of the reranking model's scores."""
         assert self.options.rerank is not None
         table = self.snapshot.sequences(rows, self.store)
         scores = self.options.rerank.score(query, to_sequences(table, self.config))[0]
-        return self._in_order(rows, scores)
+        order = np.argsort(-scores, kind="stable")
+        return self._settle_ties(rows[order], scores[order]), scores[order]
 
 
 def _hit(found: dict[str, Any], score: float, rank: int) -> Hit:

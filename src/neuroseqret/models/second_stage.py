@@ -29,7 +29,7 @@ from neuroseqret.models.memory import RelevanceMemory
 from neuroseqret.models.memory_fitting import FittedMemory, fit_memory
 from neuroseqret.models.ranked_lists import best_first, lift
 from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.models.unsupervised import sub_sequence_task
+from neuroseqret.models.unsupervised import WITHOUT_LABELS, sub_sequence_task
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences, IntArray
@@ -73,11 +73,7 @@ class SecondStage(RelevanceModel):
             raise TypeError(f"fit knows no option {', '.join(options)}")
         begun, given = time.monotonic(), corpus.fingerprint()
         if queries is None or (relevance is None and (queries.groups is None or corpus.groups is None)):
-            warnings.warn(
-                "no groups and no qrels: learning from sub-sequences of the corpus, parts of one sequence being "
-                "relevant to one another",
-                stacklevel=2,
-            )
+            warnings.warn(WITHOUT_LABELS, stacklevel=2)
             queries, corpus = sub_sequence_task(corpus, seed)
             relevance = None
         queries = ensure_split(queries, seed)

@@ -31,7 +31,7 @@ from neuroseqret.models.mark_classes import MarkClasses, shared_classes
 from neuroseqret.models.markov import MarkovRenewal
 from neuroseqret.models.network import MAX_EVENTS, RelevanceNetwork
 from neuroseqret.models.presets import Settings, settings_of
-from neuroseqret.models.unsupervised import sub_sequence_task
+from neuroseqret.models.unsupervised import WITHOUT_LABELS, sub_sequence_task
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences
@@ -76,11 +76,7 @@ class SelfAttention(Embedder):
             raise TypeError(f"fit knows no option {', '.join(options)}")
         unsupervised = queries is None or (relevance is None and (queries.groups is None or corpus.groups is None))
         if unsupervised:
-            warnings.warn(
-                "no groups and no qrels: learning from sub-sequences of the corpus, parts of one sequence being "
-                "relevant to one another",
-                stacklevel=2,
-            )
+            warnings.warn(WITHOUT_LABELS, stacklevel=2)
         self.scale_on(corpus)
         given = corpus.fingerprint()
         if unsupervised:

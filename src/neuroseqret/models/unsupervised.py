@@ -15,6 +15,10 @@ from neuroseqret.windows import take_runs
 PARTS = 6  # sub-sequences of a sequence; one of them is the query
 SHORTEST, LONGEST = 0.3, 0.8  # their lengths as shares of the parent's
 VALIDATION = 0.1
+WITHOUT_LABELS = (
+    "no queries with groups or qrels: learning from sub-sequences of the corpus, parts of one sequence being relevant "
+    "to one another; to learn from the groups of a file, make a data folder of it with 'neuroseqret data prepare'"
+)
 
 
 def sub_sequence_task(corpus: EventSequences, seed: int = 0, fewest: int = 4) -> tuple[EventSequences, EventSequences]:

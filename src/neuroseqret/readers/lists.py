@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from neuroseqret.columns import CANONICAL, REQUIRED, _is_list, in_order
+from neuroseqret.columns import CANONICAL, REQUIRED, in_order, is_plain_list
 from neuroseqret.errors import DataError
 from neuroseqret.readers.values import LARGEST_EXACT, as_column, as_marks, as_times, is_text, locator, unit_of
 from neuroseqret.sequences import EventSequences
@@ -148,7 +148,7 @@ class ListLayout:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    return bool(_is_list(kind) or pa.types.is_fixed_size_list(kind))
+    return bool(is_plain_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def names_in_sequences(columns: Sequence[str], roles: Mapping[str, str]) -> dict[str, str]:
