@@ -205,7 +205,7 @@ def test_an_exchanged_model_is_refused(made, tmp_path):
 
 
 def test_creating_over_something_is_refused(tiny, made, tmp_path):
-    with pytest.raises(UserError, match="an index is there already; add to it .* or make one of a new model elsewhere"):
+    with pytest.raises(UserError, match=r"an index is there already; add to it .* or make one .* elsewhere"):
         Index.create(tiny, made)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
