@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("earlier", help="commit whose cells are to stay")
     parser.add_argument("--data", nargs="+", required=True)
     parser.add_argument("--why", required=True, help="what was changed")
-    parser.add_argument("--seconds", type=float, default=20.0, help="budget of a fit, by the counting clock")
+    parser.add_argument("--seconds", type=float, default=6.0, help="budget of a fit, by the counting clock")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "earlier"

@@ -8,6 +8,7 @@ import multiprocessing
 import pytest
 
 from neuroseqret.errors import UserError
+from neuroseqret.experiments import cells as module
 from neuroseqret.experiments.cells import Cells
 
 NAME = "sports/thp/seed0-seen-full"
@@ -29,6 +30,28 @@ def test_keep_stale_forgives_older_code_and_nothing_else(tmp_path):
     cells = Cells(tmp_path, keep_stale=True)
     assert cells.get(NAME, {**CONFIG, "code": "b"}) == {"x": 1}
     assert cells.get(NAME, {**CONFIG, "seed": 1}) is None
+
+
+def test_code_that_was_shown_to_give_equal_figures_is_as_good(tmp_path):
+    Cells(tmp_path / "cells").put(NAME, CONFIG, {"x": 1})
+    changes = [{"why": "", "codes": {"a": "b"}}, {"why": "", "codes": {"b": "c", "d": "a"}}]
+    (tmp_path / "equal_code.json").write_text(json.dumps(changes))
+    cells = Cells(tmp_path / "cells")
+    assert [cells.get(NAME, {**CONFIG, "code": code}) for code in "abc"] == [{"x": 1}] * 3
+    assert cells.get(NAME, {**CONFIG, "code": "d"}) is None  # an earlier one, not a later
+    assert cells.get(NAME, {**CONFIG, "code": "c", "seed": 1}) is None
+    (tmp_path / "equal_code.json").write_text("{}}")
+    with pytest.raises(UserError, match=r"equal_code\.json: is no list of equal versions"):
+        Cells(tmp_path / "cells")
+
+
+def test_without_git_a_cell_is_kept_all_the_same(monkeypatch):
+    def absent(*arguments, **options):
+        raise FileNotFoundError("git")
+
+    monkeypatch.undo()
+    monkeypatch.setattr(module.subprocess, "run", absent)
+    assert module.commit() == "unknown"
 
 
 def test_a_new_result_replaces_the_old_and_lists_stay_on_one_line(tmp_path):
@@ -53,7 +76,7 @@ def test_a_damaged_cell_is_one_clear_line(tmp_path, content):
 
 def test_a_cell_that_cannot_be_written_is_one_clear_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises((UserError, OSError), match="file"):
+    with pytest.raises(OSError, match="file"):  # which the command line says in one line
         Cells(tmp_path / "file" / "cells").put(NAME, CONFIG, {})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -81,8 +83,13 @@ def test_find_data_takes_folders_and_folders_of_folders(data, tmp_path):
     assert find_data([data / "second"]) == {"second": data / "second"}
     with pytest.raises(UserError, match="is no data folder and holds none"):
         find_data([tmp_path])
+    assert list(find_data([data, data / "first"])) == ["first", "second"]  # the same folder once more
+    shutil.copytree(data / "first", tmp_path / "elsewhere" / "first")
     with pytest.raises(UserError, match="two data folders are called first"):
-        find_data([data, data / "first"])
+        find_data([data, tmp_path / "elsewhere"])
+    (tmp_path / "elsewhere" / "first" / "queries.parquet").unlink()
+    with pytest.raises(UserError, match=r"first: has no queries\.parquet; there is nothing to ask"):
+        find_data([tmp_path / "elsewhere"])
 
 
 # ---------------------------------------------------------------- measuring
@@ -119,6 +126,34 @@ def test_a_cut_off_run_goes_on_where_it_was(lab, monkeypatch):
     monkeypatch.setattr(Lab, "_measure", lambda self, fit, wanted: done.append(fit) or measure(self, fit, wanted))
     lab.run(fits)
     assert done == fits[2:]
+
+
+def test_a_view_that_is_done_is_kept_when_the_next_is_cut_off(lab, monkeypatch):
+    fit = Fit(data="first", method="histogram")
+    asked = []
+
+    def cut_off_at_the_third(scores, task, what):
+        asked.append(what)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return answer_from(scores, task, what=what)
+
+    answer_from = module.answer_from
+    monkeypatch.setattr(module, "answer_from", cut_off_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        lab.run([fit])
+    assert len(lab._missing(fit)) == len(plan.views(fit)) - 2
+
+
+def test_a_bug_of_one_method_does_not_cost_the_others(lab, monkeypatch):
+    def broken(self, *arguments, **options):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(Histogram, "fit", broken)
+    lab.run([Fit(data="first", method="histogram"), Fit(data="first", method="random")])
+    kept = {name: result for name, _, result in lab.cells.all()}
+    assert kept["first/histogram/seed0-seen-full"] == {"error": "ZeroDivisionError: by zero"}
+    assert "measures" in kept["first/random/seed0-seen-full"]
 
 
 def test_a_changed_budget_or_code_is_measured_again_and_stale_code_may_be_kept(lab, monkeypatch):
@@ -209,7 +244,7 @@ def test_sampled_lists_of_a_second_stage_are_scored_as_if_one_by_one(lab, monkey
     model.info["strength"] = 1.0  # a memory that may have found no gain is to count here
     monkeypatch.setattr(Lab, "fitted", lambda self, fit: (model, spent))
     expected = module.figures(answer(model, lab.task(fit, view)), by_query=False)["measures"]
-    assert lab._measure(fit, [view])[0]["measures"] == pytest.approx(expected, abs=1e-6)
+    assert next(lab._measure(fit, [view]))["measures"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_variants_are_made_from_their_preset_with_the_papers_values_for_its_sets(lab):

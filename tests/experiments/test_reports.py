@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.fake_cells import put, ranking
+from experiments.fake_cells import COMMON, put, ranking
+from neuroseqret.errors import UserError
 from neuroseqret.experiments import (
     ablation,
     accuracy,
@@ -90,7 +91,7 @@ def test_accuracy_table(by_hand):
     assert cell(text, "random", "toy") == "10.0"  # baselines have no marks
     assert cell(text, "gru", "toy") == "failed"
     assert "| thp |" not in text  # nobody tried it
-    assert "7 of 35 cells measured" in text  # 19 rows, 16 of them with 2 seeds
+    assert "7 of 35 runs, with 2 seeds each, are measured." in text  # 19 rows, 16 of them with 2 seeds
     unmarked = accuracy.accuracy_table(by_hand, "RR", "seen", View())
     assert cell(unmarked, "self (default)", "toy") == "65.0 ± 7.1"
 
@@ -127,6 +128,48 @@ def test_fits_that_other_work_disturbed_are_named(tmp_path):
         spent = {"fit_seconds": 120.0, "fit_cpu_seconds": cpu}
         put(cells, Fit(data="toy", method=method), View(), ranking([0.1] * 9) | spent)
     assert accuracy.disturbed(Measured(cells)).endswith("disadvantage: thp on toy (corpus seen, seed 0: 50%).")
+
+
+def test_a_second_stage_is_disturbed_by_its_own_budget(tmp_path):
+    cells = Cells(tmp_path)
+    for seed, wall in ((0, 150.0), (1, 178.0)):  # of 120 and 60 more
+        spent = {"fit_seconds": wall, "fit_cpu_seconds": 100.0}
+        put(cells, Fit(data="toy", method="cross", seed=seed), View(), ranking([0.1] * 9) | spent)
+    found = accuracy.disturbed(Measured(cells))
+    assert found.endswith("disadvantage: cross (default) on toy (corpus seen, seed 1: 56%).")
+
+
+def test_cells_of_other_data_of_the_same_name_are_not_mixed(tmp_path):
+    cells = Cells(tmp_path)
+    put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * 30))
+    other = {**Fit(data="toy", method="self").model_dump(), **View().model_dump(), **COMMON, "content": "another"}
+    cells.put("toy/other", other, ranking([0.8] * 30))
+    with pytest.raises(UserError, match=r"toy/other\.json: is of other data called 'toy'.* keep them apart by --out"):
+        Measured(cells)
+
+
+def test_a_file_of_other_kind_among_the_cells_is_one_clear_line(tmp_path):
+    cells = Cells(tmp_path)
+    cells.put("strange", {}, {})
+    with pytest.raises(UserError, match=r"strange\.json: is no cell of an experiment"):
+        Measured(cells)
+
+
+def test_seeds_are_those_of_each_row(by_hand):
+    said = results_document._seeds(by_hand)
+    assert said.startswith(
+        "with the corpus seen: 2 `self (default)`; 1 `random`, `self (paper)`, `cross (default)` and"
+    )
+    assert "not on every set `histogram-metric`" in said
+
+
+def test_a_bar_in_a_name_does_not_break_a_table():
+    assert table(["", "a|b"], [["x", "1"]]).splitlines()[0] == "|  | a\\|b |"
+
+
+def test_data_that_the_paper_does_not_have_get_no_empty_tables(by_hand):
+    assert "beside the paper's" not in accuracy.report(by_hand)
+    assert "beside the paper's" not in runtime.report(by_hand)
 
 
 def test_standing_and_claims_count(by_hand):
@@ -199,6 +242,7 @@ def test_every_report_says_so_when_nothing_was_measured(name, by_hand):
     text = results_document.EXPERIMENTS[name].report(by_hand)
     assert text.startswith("## ")
     assert "nan" not in text
+    assert NOTHING in text or MISSING in text or name == "queries"  # which by_hand has
 
 
 def test_the_document_is_made_of_cells_alone_and_the_same_each_time(full, measured, tmp_path):

@@ -18,9 +18,9 @@ def experiment(
     data: list[Path] = typer.Option(
         [], "--data", help="Data folder, or a folder of them; may be given several times. Default: $NEUROSEQRET_DATA."
     ),
-    results: Path = typer.Option(Path("results"), "--out", help="Folder for the cells."),
+    results: Path = typer.Option(Path("results"), "--out", help="Folder for the cells, and for a single figure."),
     document: Path = typer.Option(
-        Path("docs/results.md"), "--document", help="What 'all' writes; figures go to the folder 'figures' beside it."
+        Path("docs/results.md"), "--document", help="What 'all' writes; its figures go to 'figures' beside it."
     ),
     method: list[str] = typer.Option([], "--method", help="Only these methods; may be given several times."),
     seeds: int = typer.Option(3, "--seeds", min=1, help="Seeds of what is trained."),
@@ -50,7 +50,9 @@ def experiment(
         raise UserError(f"no experiment is called {name!r}; there are {', '.join(experiments)}, all")
     for one in method:
         methods.method_class(one)  # an unknown one is an error now, not an empty table later
-    cells, figures = Cells(results / "cells", keep_stale), document.parent / "figures"
+    if name == "all" and document.is_dir():
+        raise UserError(f"{document}: is a folder; name the file to write by --document")
+    cells, figures = Cells(results / "cells", keep_stale), (document.parent if name == "all" else results) / "figures"
     if measure:
         torch.set_num_threads(1)  # budgets and times are of one core; processes that share the work use the others
         given = data or [Path(place) for place in filter(None, [os.environ.get("NEUROSEQRET_DATA")])]
@@ -70,7 +72,8 @@ def experiment(
             part.measure(lab)
     measured = Measured(cells)
     if not measured.configs:
-        raise UserError(f"{cells.folder}: holds no cells; run the experiment without --no-measure")
+        why = "the methods named have no part in this experiment" if measure else "run it without --no-measure"
+        raise UserError(f"{cells.folder}: holds no cells; {why}")
     if name == "all":
         results_document.write(measured, document, figures)
         out.print(f"{document}: made from {len(measured.configs)} cells", markup=False)

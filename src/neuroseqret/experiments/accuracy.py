@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroseqret.evaluation.significance import holm
 from neuroseqret.experiments import paper_values, plan, second_stages
-from neuroseqret.experiments.lab import QUIET, Lab
+from neuroseqret.experiments.lab import QUIET, SECOND_STAGE, SECOND_STAGES, Lab
 from neuroseqret.experiments.markdown import (
     MISSING,
     Finding,
@@ -23,14 +23,17 @@ from neuroseqret.experiments.markdown import (
     table,
 )
 from neuroseqret.experiments.measured import LEVEL, Measured, Row, label, row_fit
-from neuroseqret.experiments.plan import View
+from neuroseqret.experiments.plan import Fit, View
 from neuroseqret.methods import BASELINES, MODELS
 
 SIMPLE = ("random", "histogram", "histogram-metric", "gru")  # not among the paper's nine baselines
 SERIES, PROCESSES = ("mass", "udtw", "sharp"), ("rmtpp", "sahp", "thp")
 NINE = [name for name in BASELINES if name not in SIMPLE]
 NAMES = {"AP": "MAP", "nDCG@10": "nDCG@10", "RR": "RR", "nDCG@20": "nDCG@20"}
-WHAT = {"full": "the whole corpus ranked", "sampled": "all relevant and 1000 other sequences ranked, as in the paper"}
+WHAT = {
+    "full": "the whole corpus ranked",
+    "sampled": "all relevant and up to 1000 other sequences ranked, as in the paper",
+}
 CONDITIONS = [(corpus, view) for corpus in plan.CORPORA for view in (View(), View(protocol="sampled"))]
 
 
@@ -50,7 +53,11 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         "a column. ▲ and ▼ mark a model that is significantly above or below the best baseline of that column (paired "
         "randomisation test over queries, values averaged over seeds, p ≤ 0.05 after Holm's correction over all "
         "methods and data sets of the table). Values a query are kept for MAP and nDCG@10 of the full protocol, so "
-        "only these tables have marks. A row that a seed does not change has no deviation.",
+        "only these tables have marks. A value without a deviation is of one seed, or of a method that no seed changes "
+        f"({listed(sorted(plan.DETERMINISTIC))}). On a corpus of about a thousand sequences or fewer, as half a corpus "
+        "often is, both protocols rank nearly the same. With the corpus unseen half of it is learned from and the "
+        "other half ranked; recordings (`source`) are kept on one side where a group has several, and divided where it "
+        "has only one.",
         *(accuracy_table(measured, *which) for which in shown),
         details("The other measures in the other conditions", "\n\n".join(accuracy_table(measured, *w) for w in rest)),
         failures(measured),
@@ -75,12 +82,13 @@ def accuracy_table(measured: Measured, measure: str, corpus: str, view: View) ->
     lines = [[label(row), *cells] for row, *cells in zip(rows, *columns, strict=True)]
     planned = len(measured.data) * sum(1 if m in plan.DETERMINISTIC else measured.seeds for m, _ in rows)
     done = sum(len(measured.answered(row_fit(d, row, corpus), view)) for d in measured.data for row in rows)
+    shown = measured_table(["method", *measured.data], lines)
+    missing = f"; {MISSING}: not measured" if MISSING in shown else ""
     return "\n\n".join(
         [
             f"### {NAMES[measure]}: {WHAT[view.protocol]}; corpus {corpus} in training",
-            measured_table(["method", *measured.data], lines),
-            f"{of(done, planned)} cells measured; {MISSING} is a missing one, and rows and columns of these alone are "
-            "left out.",
+            shown,
+            f"{of(done, planned)} runs, with {measured.seeds} seeds each, are measured{missing}.",
         ]
     )
 
@@ -106,7 +114,7 @@ def failures(measured: Measured) -> str:
     for (fit, _), by_seed in measured.results.items():
         for result in by_seed.values():
             if "error" in result:
-                key = (fit.label, fit.data, result["error"])
+                key = (_label(fit), fit.data, result["error"])
                 reasons[key] = reasons.get(key, 0) + 1
     lines = [f"- {name} on {data} ({count} cells): {why}" for (name, data, why), count in sorted(reasons.items())]
     return "\n".join(["Failed:", "", *lines]) if lines else ""
@@ -114,15 +122,20 @@ def failures(measured: Measured) -> str:
 
 def disturbed(measured: Measured) -> str:
     """What used up its seconds while other work took a part of its core, so that they were worth less than others'."""
-    found, budget = set(), min((config["max_seconds"] for config in measured.configs), default=0.0)
+    found = set()
     for (fit, view), by_seed in measured.results.items():
         for seed, result in by_seed.items():
             wall, cpu = result.get("fit_seconds", 0.0), result.get("fit_cpu_seconds", 0.0)
+            budget = result["max_seconds"] * (1 + SECOND_STAGE * (fit.method in SECOND_STAGES))
             if view == View() and wall > 0.95 * budget and cpu < QUIET * wall:
-                found.add(f"{fit.label} on {fit.data} (corpus {fit.corpus}, seed {seed}: {cpu / wall:.0%})")
+                found.add(f"{_label(fit)} on {fit.data} (corpus {fit.corpus}, seed {seed}: {cpu / wall:.0%})")
     return (
         f"Trained with less than {QUIET:.0%} of a core, so at a disadvantage: {listed(sorted(found))}." if found else ""
     )
+
+
+def _label(fit: Fit) -> str:
+    return " ".join(filter(None, (label((fit.method, fit.preset)), fit.variant)))
 
 
 def beside_the_paper(measured: Measured) -> str:
@@ -130,6 +143,8 @@ def beside_the_paper(measured: Measured) -> str:
     view = View(protocol="sampled")
     rows: list[Row] = [("rank-thp", "default"), *((m, p) for p in ("paper", "default") for m in MODELS)]
     shared = [data for data in measured.data if data in paper_values.SETS]
+    if not shared:
+        return ""
     lines = [
         [f"paper: {name}", *(number(paper_values.value(paper_values.MAP, name, data)) for data in shared)]
         for name in paper_values.MAP

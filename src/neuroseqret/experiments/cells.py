@@ -116,7 +116,10 @@ def commit() -> str:
     package = Path(neuroseqret.__file__).parent
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=package, capture_output=True, text=True)
+        try:
+            done = subprocess.run(["git", *arguments], cwd=package, capture_output=True, text=True)
+        except OSError:  # a machine without git
+            return ""
         return done.stdout.strip() if done.returncode == 0 else ""
 
     if not git("ls-files", "--", "__init__.py"):  # installed somewhere below another repository

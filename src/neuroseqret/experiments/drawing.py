@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,10 +36,10 @@ def panels(number: int, columns: int = 4, width: float = 3.1, height: float = 2.
     return made, axes[:number]
 
 
-def legend(figure: Figure, axis: Axes, columns: int = 5) -> None:
-    """One legend for all panels, below them."""
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+def legend(figure: Figure, axes: Sequence[Axes], columns: int = 5) -> None:
+    """One legend for all panels, below them; what any of them shows is named once."""
+    named = {name: handle for axis in axes for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:

@@ -84,7 +84,8 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             "stays at the left cannot narrow the corpus down: its codes are all alike.",
             picture("hashing", "nDCG@10 against the reduction in comparisons, one panel a data set"),
             "nDCG@10 in points at two shares of the corpus compared, read off the curves (linear in the logarithm of "
-            "the share); a dash where a curve does not get there:",
+            "the share); a dash where a curve does not get there. Where two ways are counted against each other, a "
+            "curve that does not get there is below one that does, and a set that neither reaches is not counted:",
             *(_table(found, share) for share in SHARES),
         ]
     )
@@ -103,10 +104,8 @@ def _table(found: Curves, share: float) -> str:
 
 
 def at_share(points: list[Point], share: float) -> float:
-    """nDCG@10 of the best that a curve reaches with at most `share` compared; NaN where it does not get there.
-
-    Between two points it is linear in log(share).
-    """
+    """nDCG@10 of a curve at a share of comparisons, between two points linear in log(share); NaN where it does not
+    get there."""
     usable = [p for p in points if p["compared"] > 0]
     if not usable or min(p["compared"] for p in usable) > share:
         return float("nan")
@@ -158,7 +157,7 @@ def _draw(found: Curves, folder: Path) -> None:
         axis.margins(y=0.08)
         axis.set_xlabel("times fewer comparisons", fontsize=8)
         axis.set_ylabel("nDCG@10, points", fontsize=8)
-    drawing.legend(figure, axes[0], columns=4)
+    drawing.legend(figure, axes, columns=4)
     drawing.save(figure, folder, "hashing")
 
 

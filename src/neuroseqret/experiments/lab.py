@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -29,7 +29,7 @@ from neuroseqret.models.second_stage import SecondStage
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.models.variants import VARIANTS, variant
 from neuroseqret.readers.files import new_file
-from neuroseqret.readers.folder import CORPUS, DataFolder, read_folder
+from neuroseqret.readers.folder import CORPUS, QUERIES, DataFolder, read_folder
 
 TASK_SEED = 0  # of lists, drawn queries, halves and ties: the same for every seed of a method
 QUIET = 0.85  # of a core: with less of it, a budget in seconds is unfair
@@ -160,9 +160,9 @@ class Lab:
                 begun = time.monotonic()
                 try:
                     result = piece.measure()
-                except UserError as error:
-                    result = {"error": str(error)}
-                    self.say(f"{piece.name} failed: {error}")
+                except Exception as error:
+                    result = failure(error)
+                    self.say(f"{piece.name} failed: {result['error']}")
                 self.cells.put(piece.name, piece.config, result)
                 self.say(f"{piece.name}: {time.monotonic() - begun:.0f} s")
         return mine
@@ -193,12 +193,13 @@ class Lab:
         result = self.cells.get(name, config)
         return result is not None and "error" not in result
 
-    def _measure(self, fit: Fit, wanted: Sequence[View]) -> list[Result]:
+    def _measure(self, fit: Fit, wanted: Sequence[View]) -> Iterator[Result]:
+        """The results one by one, so that each is kept before the next is begun."""
         try:
             model, spent = self.fitted(fit)
-        except UserError as error:
-            return [{"error": str(error)}] * len(wanted)
-        results = []
+        except Exception as error:
+            yield from [failure(error)] * len(wanted)
+            return
         scores: dict[Cut, Scores] = {}
         for view in wanted:
             task = self.task(fit, view)
@@ -209,11 +210,10 @@ class Lab:
                     if view.queries not in scores:
                         scores[view.queries] = model.score(task.queries, task.corpus)
                     answers = answer_from(scores[view.queries], task, what=fit.method)
-            except UserError as error:
-                results.append({"error": str(error)})
+            except Exception as error:
+                yield failure(error)
                 continue
-            results.append({**figures(answers, by_query=view == View()), **facts(task), **spent})
-        return results
+            yield {**figures(answers, by_query=view == View()), **facts(task), **spent}
 
     # ---------------------------------------------------------------- models
 
@@ -278,6 +278,11 @@ def _scored_apart(model: RelevanceModel, view: View) -> bool:
     return view.protocol == "sampled" and model.memory is not None
 
 
+def failure(error: Exception) -> Result:
+    """What is kept of a method that failed: its bug must not cost the others' results, and is shown, not hidden."""
+    return {"error": str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"}
+
+
 def figures(answers: Answers, by_query: bool) -> Result:
     """Means of all measures; `by_query`, for tests over queries, those of `KEPT` also one by one."""
     means = {name: round(float(values.mean()), 6) for name, values in answers.measures.items()}
@@ -307,13 +312,14 @@ def find_data(given: Sequence[str | PathLike[str]]) -> dict[str, Path]:
     """Data folders by name: those given, and for a folder of data folders those in it."""
     found: dict[str, Path] = {}
     for place in map(Path, given):
-        inside = (
-            [place] if (place / "corpus.parquet").exists() else sorted(p.parent for p in place.glob("*/corpus.parquet"))
-        )
+        inside = [place] if (place / CORPUS).exists() else sorted(p.parent for p in place.glob(f"*/{CORPUS}"))
         if not inside:
             raise UserError(f"{place}: is no data folder and holds none; a data folder has a {CORPUS}")
         for folder in inside:
-            if folder.resolve().name in found:
-                raise UserError(f"{folder}: two data folders are called {folder.name}; rename one")
-            found[folder.resolve().name] = folder
+            name = folder.resolve().name
+            if name in found and found[name].resolve() != folder.resolve():
+                raise UserError(f"{folder}: two data folders are called {name}; rename one")
+            if not (folder / QUERIES).exists():
+                raise UserError(f"{folder}: has no {QUERIES}; there is nothing to ask, make it with 'data prepare'")
+            found[name] = folder
     return found

@@ -29,7 +29,8 @@ class Finding:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table whose first column is text and whose others are numbers."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)  # a data set may be called so
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
 def measured_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

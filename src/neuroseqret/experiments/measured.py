@@ -8,6 +8,7 @@ from copy import copy
 
 import numpy as np
 
+from neuroseqret.errors import UserError
 from neuroseqret.evaluation.significance import randomisation_test
 from neuroseqret.experiments.cells import Cells, Config, Result
 from neuroseqret.experiments.plan import Fit, View
@@ -26,15 +27,29 @@ class Measured:
         self.results: dict[tuple[Fit, View], dict[int, Result]] = defaultdict(dict)
         self.pieces: dict[str, list[tuple[Config, Result]]] = defaultdict(list)
         self.configs: list[Config] = []
-        for _, config, result in cells.all():
-            self.configs.append(config)
-            if "experiment" in config:
-                self.pieces[config["experiment"]].append((config, result))
-            else:
-                fit = Fit(**{name: config[name] for name in Fit.model_fields} | {"seed": 0})
-                view = View(**{name: config[name] for name in View.model_fields})
-                self.results[fit, view][config["seed"]] = result
+        asked: dict[str, tuple[str, int]] = {}
+        for name, config, result in cells.all():
+            file = f"{cells.folder / name}.json"
+            try:
+                task = config["content"], config["max_queries"]
+                self._take(config, result)
+            except (KeyError, TypeError, ValueError) as error:
+                raise UserError(f"{file}: is no cell of an experiment ({error!r}); remove it") from error
+            if asked.setdefault(config["data"], task) != task:
+                raise UserError(
+                    f"{file}: is of other data called {config['data']!r}, or of other queries, than the cells beside "
+                    "it, and cannot be compared with them; keep them apart by --out"
+                )
         self.commits = sorted(cells.commits())
+
+    def _take(self, config: Config, result: Result) -> None:
+        if "experiment" in config:
+            self.pieces[config["experiment"]].append((config, result))
+        else:
+            fit = Fit(**{name: config[name] for name in Fit.model_fields} | {"seed": 0})
+            view = View(**{name: config[name] for name in View.model_fields})
+            self.results[fit, view][config["seed"]] = result | {"max_seconds": config["max_seconds"]}
+        self.configs.append(config)
 
     def with_seeds(self, seeds: Set[int]) -> Measured:
         """The same without what other seeds gave."""

@@ -30,12 +30,6 @@ class Fit(BaseModel):
     corpus: Condition = "seen"
 
     @property
-    def label(self) -> str:
-        """The row of a table that it belongs to."""
-        preset = "" if self.preset == "default" else f" ({self.preset})"
-        return f"{self.method}{preset}{f' {self.variant}' if self.variant else ''}"
-
-    @property
     def name(self) -> str:
         """The folder and the beginning of the name of its cells."""
         row = "+".join(filter(None, (self.method, "" if self.preset == "default" else self.preset, self.variant)))

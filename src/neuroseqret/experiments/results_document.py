@@ -17,8 +17,8 @@ from neuroseqret.experiments import (
 )
 from neuroseqret.experiments.lab import SECOND_STAGE
 from neuroseqret.experiments.markdown import MISSING, listed, table
-from neuroseqret.experiments.measured import Measured, row_fit
-from neuroseqret.experiments.plan import CORPORA, View, rows
+from neuroseqret.experiments.measured import Measured, label, row_fit
+from neuroseqret.experiments.plan import CORPORA, DETERMINISTIC, View, rows
 from neuroseqret.readers.files import new_file
 
 EXPERIMENTS = {
@@ -65,16 +65,31 @@ run it.
     neuroseqret experiment all --data DATA --seeds {measured.seeds}{budget}
 
 - **Data:** {listed(measured.data)}; the same queries, candidates and ties for all methods.
-- **Code:** commits {", ".join(measured.commits) or "none"}. A cell is measured again when the code behind its method
-  changes, and only then, so cells of several commits stand side by side.
-- **Seeds:** {measured.seeds} of everything that is trained ({listed([str(s) for s in range(measured.seeds)])}); one for
-  the ablation, hashing, unwarping and the examples.
+- **Code:** commits {", ".join(measured.commits) or "none"} (+: with changes that were committed later). A cell is
+  measured again when the code behind its method changes what it computes, and only then, so cells of several commits
+  stand side by side; `results/equal_code.json` lists changes after which all figures were shown to be the same.
+- **Seeds:** {_seeds(measured)}; one for the ablation, hashing, unwarping and the examples.
 - **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for
-  all{several}; a second stage gets {100 * SECOND_STAGE:g} % more on top of the first stage that it needs.
+  all{several}; a second stage gets {100 * SECOND_STAGE:g} % more on top of the first stage that it needs. What comes
+  before and after training (features of the corpus, judging) is not cut off: what was spent stands under Run time.
 - **Queries:** test queries, at most {listed([str(n) for n in asked])} a set, drawn the same for all.
 - **Hyper-parameters** were chosen on validation queries only. The baselines had equal, small searches, which
   [baselines.md](baselines.md) writes down. Our `default` preset had more trials than that while it was developed (one
   recipe for all sets, no value chosen a set); `paper` has the values of the paper's table and had no search at all."""
+
+
+def _seeds(measured: Measured) -> str:
+    """How many seeds each row was trained with, on the set with the fewest."""
+    parts = []
+    for corpus in CORPORA:
+        by_number: dict[int, list[str]] = {}
+        for row in rows():
+            if row[0] not in DETERMINISTIC:
+                runs = [len(measured.answered(row_fit(data, row, corpus), View())) for data in measured.data]
+                by_number.setdefault(min(runs, default=0), []).append(f"`{label(row)}`")
+        found = [f"{number or 'not on every set'} {listed(by_number[number])}" for number in sorted(by_number)[::-1]]
+        parts.append(f"with the corpus {corpus}: {'; '.join(found)}")
+    return ". ".join(parts)
 
 
 def _asked(measured: Measured) -> str:

@@ -51,19 +51,17 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     lines.append(
         ["self (default), times rank-thp's", *(number(_ratio(measured, d), ".1f") for d in measured.data)],
     )
-    return "\n\n".join(
-        [
-            "## Run time",
-            "CPU seconds of training on one core (mean over seeds, corpus seen); a budget cuts all trained methods "
-            "off, so equal numbers mean that the budget was spent. `cross` and `hash-cross` include their first stage. "
-            "Other programs may have shared the machine's caches, so read ratios rather than seconds.",
-            table(["method", *measured.data], lines),
-            "### Training beside the paper's hours",
-            _beside(measured),
-            "### Index",
-            _index_table(measured),
-        ]
-    )
+    parts = [
+        "## Run time",
+        "CPU seconds of training on one core (mean over seeds, corpus seen); a budget cuts all trained methods "
+        "off, so equal numbers mean that the budget was spent. `cross` and `hash-cross` include their first stage. "
+        "Other programs may have shared the machine's caches, so read ratios rather than seconds.",
+        table(["method", *measured.data], lines),
+        _beside(measured),
+        "### Index",
+        _index_table(measured),
+    ]
+    return "\n\n".join(filter(None, parts))
 
 
 def _spent(measured: Measured, data: str, row: Row) -> FloatArray:
@@ -94,6 +92,8 @@ def _ratio(measured: Measured, data: str) -> float:
 
 def _beside(measured: Measured) -> str:
     shared = [data for data in measured.data if data in paper_values.SETS]
+    if not shared:
+        return ""
     rows: list[tuple[str, Row]] = [("CrossAttn", ("cross", "paper")), ("CrossAttn", ("cross", "default"))]
     lines = [
         [f"paper: {name}, at most", *(f"{paper_values.value(paper_values.HOURS, name, d):g} h" for d in shared)]
@@ -106,7 +106,7 @@ def _beside(measured: Measured) -> str:
         "The paper gives upper bounds on a V100 GPU for up to 60 million events; here it is one CPU core, smaller data "
         "and a budget, so the factor says what a user waits, not which code is faster."
     )
-    return f"{caution}\n\n{table(['', *shared], lines)}"
+    return f"### Training beside the paper's hours\n\n{caution}\n\n{table(['', *shared], lines)}"
 
 
 def _index_table(measured: Measured) -> str:

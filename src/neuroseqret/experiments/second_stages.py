@@ -6,12 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from neuroseqret.evaluation.significance import holm
+from neuroseqret.experiments import lab
 from neuroseqret.experiments.markdown import NOTHING, listed, number, of, table
 from neuroseqret.experiments.measured import LEVEL, Measured, row_fit
 from neuroseqret.experiments.plan import View
 from neuroseqret.sequences import FloatArray
 
-SECOND = ("cross", "hash-cross")
+SECOND = lab.SECOND_STAGES
 MEASURES = ("AP", "nDCG@10")
 WORSE = -0.3  # points of MAP
 

@@ -20,12 +20,13 @@ from neuroseqret.models.self_attention import SelfAttention
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+PAPER_DATA = "audio"
 MODELS = {"paper": "paper", "unwarping": "default with unwarping"}
 
 
 def measure(lab: Lab) -> None:
     """The paper's data set for this figure, audio, where it is there."""
-    data = "audio" if "audio" in lab.folders else lab.data[0]
+    data = PAPER_DATA if PAPER_DATA in lab.folders else lab.data[0]
 
     def look(fit: Fit) -> Result:
         model, _ = lab.fitted(fit)
@@ -62,7 +63,10 @@ def report(measured: Measured, figures: Path | None = None) -> str:
 
 
 def _looks(measured: Measured) -> dict[str, tuple[str, Result]]:
-    found = {c["model"]: (c["data"], r) for c, r in measured.pieces["unwarping"] if "error" not in r}
+    """By model, of one data set: the paper's where it was measured."""
+    looks = [(c["data"], c["model"], r) for c, r in measured.pieces["unwarping"] if "error" not in r]
+    chosen = min((data for data, _, _ in looks), key=lambda data: (data != PAPER_DATA, data), default="")
+    found = {model: (data, result) for data, model, result in looks if data == chosen}
     return {name: found[name] for name in MODELS if name in found}
 
 
@@ -77,7 +81,7 @@ def _facts(result: Result) -> list[str]:
     times, moved = np.array(result["times"]), np.array(result["unwarped_times"])
     largest = float(np.abs(moved - times).max() / times[-1])
     slope = np.diff(moved) / np.diff(times)
-    return [number(100 * largest, ".2f"), number(float(slope.min()), ".2f"), number(float(slope.max()), ".2f")]
+    return [number(100 * largest, ".2g"), number(float(slope.min()), ".2f"), number(float(slope.max()), ".2f")]
 
 
 def _draw(shown: dict[str, tuple[str, Result]], folder: Path) -> None:
