@@ -160,7 +160,7 @@ def test_seeds_are_those_of_each_row(by_hand):
     assert said.startswith(
         "with the corpus seen: 2 `self (default)`; 1 `random`, `self (paper)`, `cross (default)` and"
     )
-    assert "not on every set `histogram-metric`" in said
+    assert "not on every set: `histogram-metric`" in said
 
 
 def test_a_bar_in_a_name_does_not_break_a_table():

@@ -68,7 +68,7 @@ run it.
 - **Code:** commits {", ".join(measured.commits) or "none"} (+: with changes that were committed later). A cell is
   measured again when the code behind its method changes what it computes, and only then, so cells of several commits
   stand side by side; `results/equal_code.json` lists changes after which all figures were shown to be the same.
-- **Seeds:** {_seeds(measured)}; one for the ablation, hashing, unwarping and the examples.
+- **Seeds:** {_seeds(measured)}. One for the ablation, hashing, unwarping and the examples.
 - **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for
   all{several}; a second stage gets {100 * SECOND_STAGE:g} % more on top of the first stage that it needs. What comes
   before and after training (features of the corpus, judging) is not cut off: what was spent stands under Run time.
@@ -87,9 +87,10 @@ def _seeds(measured: Measured) -> str:
             if row[0] not in DETERMINISTIC:
                 runs = [len(measured.answered(row_fit(data, row, corpus), View())) for data in measured.data]
                 by_number.setdefault(min(runs, default=0), []).append(f"`{label(row)}`")
-        found = [f"{number or 'not on every set'} {listed(by_number[number])}" for number in sorted(by_number)[::-1]]
-        parts.append(f"with the corpus {corpus}: {'; '.join(found)}")
-    return ". ".join(parts)
+        found = [f"{number} of {listed(by_number[number])}" for number in sorted(by_number)[::-1] if number]
+        partly = f"not on every set: {listed(by_number[0])}" if 0 in by_number else ""
+        parts.append(f"with the corpus {corpus} {'; '.join(filter(None, [*found, partly]))}")
+    return ". ".join(part[0].upper() + part[1:] for part in parts)
 
 
 def _asked(measured: Measured) -> str:
