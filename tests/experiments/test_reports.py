@@ -157,9 +157,8 @@ def test_a_file_of_other_kind_among_the_cells_is_one_clear_line(tmp_path):
 
 def test_seeds_are_those_of_each_row(by_hand):
     said = results_document._seeds(by_hand)
-    assert said.startswith(
-        "with the corpus seen: 2 `self (default)`; 1 `random`, `self (paper)`, `cross (default)` and"
-    )
+    ones = "`random`, `self (paper)`, `cross (default)` and `hash-cross (default)`"
+    assert said.startswith(f"With the corpus seen 2 of `self (default)`; 1 of {ones}; not on every set: ")
     assert "not on every set: `histogram-metric`" in said
 
 
