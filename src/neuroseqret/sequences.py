@@ -121,14 +121,14 @@ class EventSequences(Sequence[EventSequence]):
 
     @classmethod
     def from_pandas(cls, frame: pandas.DataFrame, **options: Any) -> EventSequences:
-        """From a data frame with one row a sequence; options as in `from_arrow`."""
+        """From a data frame with one row a sequence; options as in `from_arrow`. `neuroseqret.read` takes any frame."""
         table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         meaning = {key: frame.attrs[key] for key in ("mark_names", "time_unit") if key in frame.attrs}
         return cls.from_arrow(table, **{**meaning, **options})
 
     @classmethod
     def from_polars(cls, frame: polars.DataFrame, **options: Any) -> EventSequences:
-        """From a data frame with one row a sequence; options as in `from_arrow`."""
+        """From a data frame with one row a sequence; options as in `from_arrow`. `neuroseqret.read` takes any frame."""
         return cls.from_arrow(frame.to_arrow(), **options)
 
     @classmethod

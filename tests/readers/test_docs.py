@@ -1,11 +1,13 @@
-"""The page on formats names every format, suffix and conventional column."""
+"""The page on formats names every format, suffix and conventional column, and its examples run."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from neuroseqret.readers import FORMATS
 from neuroseqret.readers.long_table import CONVENTIONS
+from neuroseqret.sequences import EventSequences
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 
@@ -24,3 +26,16 @@ def test_streaming_is_told_right() -> None:
     }
     for name, each in FORMATS.items():
         assert (rows[name] != "no") == (each.scan is not None), name
+
+
+def test_python_objects_are_read_as_shown() -> None:
+    section = PAGE.split("## From Python objects")[1].split("\n## ")[0]
+    (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(program, "docs/formats.md", "exec"), names)
+    assert names["sequences"] == EventSequences.from_lists(
+        [([1709284447.0, 1709284530.0], [1, 0]), ([1709402400.0], [1])],
+        ids=["ann", "bob"],
+        mark_names=["buy", "view"],
+        time_unit="seconds",
+    )

@@ -9,14 +9,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from neuroseqret.errors import DataError, UserError
+from neuroseqret.readers import frame
 from neuroseqret.readers.folder import DataFolder, read_folder, write_folder
 from neuroseqret.readers.formats import FORMATS, Format, check_names, format_for_writing, format_named, lost_by
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.sniffing import sniff
 from neuroseqret.readers.trec import read_qrels, read_run, write_qrels, write_run
 from neuroseqret.sequences import EventSequences
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
 
 __all__ = [
     "FORMATS",
@@ -43,7 +50,7 @@ class LossWarning(UserWarning):
 
 
 def read(
-    path: str | PathLike[str],
+    source: str | PathLike[str] | pandas.DataFrame | polars.DataFrame | pa.Table,
     *,
     format: str | None = None,
     columns: Mapping[str, str | None] | None = None,
@@ -52,22 +59,32 @@ def read(
     allow_pickle: bool = False,
     validate: bool = True,
 ) -> EventSequences:
-    """All sequences of a file.
+    """All sequences of a file, or of a data frame (pandas, polars) or Arrow table that is in memory.
 
-    `format` is one of `FORMATS`; without it the content tells. `columns` maps `id`, `time`, `mark`, `start`, `end`
-    and `group` to the file's own names (`"mark": None` for events without marks). `mark_names` and `time_unit` say
-    what the file does not; where marks are text, `mark_names` numbers them, else they are numbered in sorted order.
-    Datetimes become seconds since 1970 (unit `seconds`). Pickles are opened only with `allow_pickle`, and then
-    nothing in them is run. `validate=False` leaves flaws in, for `neuroseqret.validation.repair`.
+    `format` is one of `FORMATS`; without it the content tells. A frame has a row an event or, with lists of times and
+    marks, a row a sequence. `columns` maps `id`, `time`, `mark`, `start`, `end` and `group` to the source's own names
+    (`"mark": None` for events without marks). `mark_names` and `time_unit` say what the source does not; where marks
+    are text, `mark_names` numbers them, else they are numbered in sorted order. Datetimes become seconds since 1970
+    (unit `seconds`). Pickles are opened only with `allow_pickle`, and then nothing in them is run. `validate=False`
+    leaves flaws in, for `neuroseqret.validation.repair`.
     """
     options = Options.of(columns, mark_names, time_unit, allow_pickle, validate)
-    chosen = format_named(format or sniff(path, options.roles))
+    if (table := frame.as_table(source)) is not None:
+        if format is not None:
+            raise UserError(f"{frame.FRAME}: {format} is a format of files; leave out the format")
+        return _finish(frame.read(table, options), options, frame.FRAME)
+    if not isinstance(source, (str, PathLike)):
+        raise UserError(
+            f"read takes a path, a data frame of pandas or polars, or an Arrow table, not {type(source).__name__}; "
+            "lists and arrays are for EventSequences.from_lists and from_arrays"
+        )
+    chosen = format_named(format or sniff(source, options.roles))
     if options.roles and not chosen.mapped:
-        raise UserError(f"{path}: {chosen.name} has names of its own; leave out the column map")
+        raise UserError(f"{source}: {chosen.name} has names of its own; leave out the column map")
     try:
-        return _finish(chosen.read(path, options), options, path)
+        return _finish(chosen.read(source, options), options, source)
     except DataError as error:
-        error.file = error.file or path
+        error.file = error.file or source
         raise
 
 

@@ -23,7 +23,7 @@ import pyarrow.json as pa_json
 from neuroseqret.errors import DataError
 from neuroseqret.readers.damage import damage_as_data_error
 from neuroseqret.readers.files import new_file
-from neuroseqret.readers.lists import ListLayout, table_from_rows
+from neuroseqret.readers.lists import ListLayout, one_batch, table_from_rows
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.text import open_bytes, whole_text
 from neuroseqret.readers.values import (
@@ -234,10 +234,8 @@ def _check_times(rows: list[dict[str, Any]], row: int) -> None:
 
 
 def _sequences(table: pa.Table, options: Options, row: int) -> EventSequences:
-    batch = table.combine_chunks().to_batches()
-    data = batch[0] if batch else pa.RecordBatch.from_pylist([], table.schema)
     layout = _layout(table.schema, replace(options, mark_names=_names([table], options)))
-    made = layout.one(layout.part(data, row))
+    made = layout.one(layout.part(one_batch(table), row))
     if options.validate:
         _check_lengths(made)
     if made.mark_names is None and (dims := made.column("dim_process")) is not None:

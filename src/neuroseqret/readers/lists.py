@@ -178,6 +178,12 @@ def join_column(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays(arrays)
 
 
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """All rows of a table as one batch."""
+    columns = [join_column(c.chunks) if c.num_chunks else pa.array([], c.type) for c in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
 def table_from_rows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Rows as a table with every key that occurs, in order of appearance."""
     kept = list(rows)

@@ -38,10 +38,13 @@ from neuroseqret.readers.values import (
     LARGEST_EXACT,
     NUMBER_PATTERN,
     WHOLE_PATTERN,
+    WRITE_DATES,
     check_unit,
     first_rounded,
     is_datetime,
+    is_number,
     sorted_names,
+    time_type,
 )
 from neuroseqret.sequences import EventSequences
 
@@ -68,7 +71,7 @@ class _LongCsv:
             self.roles = find_roles(self.names, options.roles)
         except DataError:
             self._check_quotes()
-            if any(_is_number(name) for name in self.names):
+            if any(is_number(name) for name in self.names):
                 raise DataError("the first line is not a header", remedy="name the columns there") from None
             raise
         self.types = dict.fromkeys(self.names, _TEXT)
@@ -82,11 +85,11 @@ class _LongCsv:
     def _time_types(self) -> dict[str, pa.DataType]:
         """The type of the times; beside datetimes also those of `start` and `end` that are no numbers."""
         times = self.roles["times"]
-        kind = _time_type(self._first_values([times]).get(times, ""))
+        kind = time_type(self._first_values([times]).get(times, ""))
         if not is_datetime(kind):
             return {times: kind}
         bounds = self._first_values([self.roles[role] for role in ("start", "end") if role in self.roles])
-        return {times: kind} | {name: _time_type(text) for name, text in bounds.items() if not _is_number(text)}
+        return {times: kind} | {name: time_type(text) for name, text in bounds.items() if not is_number(text)}
 
     def _first_values(self, names: list[str]) -> dict[str, str]:
         """The first value of each of these columns that is not empty, as it is written."""
@@ -171,7 +174,7 @@ class _LongCsv:
         placed = re.sub(r"Row #(\d+)", lambda found: self._name_row(int(found[1]) - 2), named)
         remedy = "save it as UTF-8" if "UTF8" in problem else "mend the line"
         if "to timestamp" in problem:
-            remedy = "write dates as 2024-03-01 or 2024-03-01T09:14:07, with a zone or without"
+            remedy = WRITE_DATES
         return DataError(f"not readable as CSV ({placed})", remedy=remedy)
 
     def text_columns(self) -> list[str]:
@@ -256,22 +259,6 @@ def find_delimiter(text: str) -> str:
     if best not in header:
         raise DataError("the first line names one column only", remedy="write a header with id, time and mark")
     return best
-
-
-def _time_type(sample: str) -> pa.DataType:
-    """Numbers or datetimes, by the first one that is there."""
-    if not sample or _is_number(sample):
-        return pa.float64()
-    zoned = sample.endswith("Z") or "+" in sample or sample.count("-") == 3
-    return pa.timestamp("ns", "UTC") if zoned else pa.timestamp("ns")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _kind(column: pa.ChunkedArray) -> int:

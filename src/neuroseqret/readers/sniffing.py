@@ -8,6 +8,9 @@ import re
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import canonical, easytpp, hotpp, lifestream, paired_text
@@ -52,7 +55,11 @@ def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = No
 def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
     with damage_as_data_error(file):
         schema = parquet_schema(file)
-        own = own_meaning(schema, file)
+        return table_format(schema, own_meaning(schema, file), roles)
+
+
+def table_format(schema: pa.Schema, own: Mapping[str, Any], roles: Mapping[str, str | None]) -> str:
+    """The format that a table with these columns has; `own` is what this library has written beside them."""
     lists = {field.name for field in schema if is_list(field.type)}
     times, marks = roles.get("times"), roles.get("marks")
     # What this library has written, whatever other lists it has.

@@ -25,6 +25,8 @@ NUMBER_PATTERN = r"^([+-]?(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][
 MOST_MARKS = 1 << 20
 #: From here on a float64 does not tell every whole number from the next.
 LARGEST_EXACT = 1 << 53
+#: The remedy where text is to be a date.
+WRITE_DATES = "write dates as 2024-03-01 or 2024-03-01T09:14:07, with a zone or without"
 _WHOLE_TEXT = re.compile(r"\s*([+-]?[0-9]+)(\.0*)?\s*")
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -51,6 +53,42 @@ def is_text(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def time_type(sample: str) -> pa.DataType:
+    """Numbers or datetimes, for times that are written as text, by the first one that is there."""
+    if not sample or is_number(sample):
+        return pa.float64()
+    zoned = sample.endswith("Z") or "+" in sample or sample.count("-") == 3
+    return pa.timestamp("ns", "UTC") if zoned else pa.timestamp("ns")
+
+
+def as_dates(texts: pa.ChunkedArray, kind: pa.DataType, what: str, first_row: int) -> pa.ChunkedArray:
+    """Dates that are written as text, in the type that `time_type` tells; `first_row` is the row of the first one."""
+    try:
+        return texts.cast(pa.large_string()).cast(kind)
+    except pa.ArrowInvalid as error:
+        for row, text in enumerate(texts.to_pylist()):
+            if not _can_be(text, kind):
+                problem = f"row {first_row + row}: {what} is {text!r}, not a date like the first one"
+                raise DataError(problem, remedy=f"{WRITE_DATES}, all alike") from error
+        raise
+
+
+def _can_be(text: str | None, kind: pa.DataType) -> bool:
+    try:
+        pa.array([text], pa.string()).cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def unit_of(kind: pa.DataType) -> str | None:
@@ -165,6 +203,8 @@ def as_marks(
                 remedy="name every mark",
             )
         return codes.to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(kind):  # numbers as categories
+        return as_marks(values.dictionary_decode(), what, names, locate)
     if pa.types.is_boolean(kind):
         return values.cast(pa.int32()).to_numpy(zero_copy_only=False)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
