@@ -153,3 +153,10 @@ def test_meta_that_is_not_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="meta is not JSON"):
         write_folder(tmp_path / "set", CORPUS, meta={"when": object()})
     assert not any(tmp_path.iterdir())
+
+
+def test_one_sequence_is_a_corpus_too(tmp_path: Path) -> None:
+    both = EventSequences.from_lists([([0.0, 1.0], [0, 1]), ([2.0], [1])], ids=["a", "b"], groups=["g", "g"])
+    made = write_folder(tmp_path / "one", both[0], both[1])
+    assert (made.corpus, made.queries) == (both[:1], both[1:])
+    assert read_folder(tmp_path / "one").corpus == both[:1]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import FORMATS, LossWarning, lost_by, read, scan, sniff, write
-from neuroseqret.sequences import EventSequences
+from neuroseqret.sequences import EventSequence, EventSequences
 from strategies import PLAIN_IDS, event_sequences
 
 WHOLE = ("canonical", "lifestream", "long-parquet")  # hold everything that a valid batch can carry
@@ -243,3 +243,18 @@ def test_formats_with_fixed_names_take_no_map(small: EventSequences, tmp_path: P
 @settings(max_examples=10)
 def test_types_that_text_has_no_form_for_do_no_harm(name: str, folder: Path, batch: EventSequences) -> None:
     assert events(again(batch, name, folder)) == events(batch)
+
+
+def test_one_sequence_or_many_are_written(tmp_path: Path) -> None:
+    batch = EventSequences.from_lists(
+        [([0.0, 1.0], [0, 1]), ([2.0], [1])], ids=["a", "b"], groups=["g", "h"], mark_names=["x", "y"]
+    )
+    write(batch[0], tmp_path / "one.parquet")
+    assert read(tmp_path / "one.parquet") == batch[:1]
+    write(list(batch), tmp_path / "many.parquet")
+    assert read(tmp_path / "many.parquet") == batch
+    assert lost_by(batch[0], "hotpp") == lost_by(batch[:1], "hotpp") != []
+    unsorted = EventSequence("c", np.array([1.0, 0.0]), np.array([0, 0], np.int32))
+    with pytest.raises(DataError, match=r"c.parquet: sequence c: event 1: time 0 is before"):
+        write(unsorted, tmp_path / "c.parquet")
+    assert not (tmp_path / "c.parquet").exists()

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import frame
 from neuroseqret.readers.folder import DataFolder, read_folder, write_folder
-from neuroseqret.readers.formats import FORMATS, Format, check_names, format_for_writing, format_named, lost_by
+from neuroseqret.readers.formats import (
+    FORMATS,
+    Format,
+    Sequences,
+    check_names,
+    format_for_writing,
+    format_named,
+    lost_by,
+)
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.sniffing import sniff
 from neuroseqret.readers.trec import read_qrels, read_run, write_qrels, write_run
@@ -135,14 +143,15 @@ def _finish(sequences: EventSequences, options: Options, path: str | PathLike[st
     return meant.validate(path) if options.validate else meant
 
 
-def write(sequences: EventSequences, path: str | PathLike[str], format: str | None = None) -> None:
-    """Write the sequences, complete or not at all, and warn in one line of what the format has no room for."""
+def write(sequences: Sequences, path: str | PathLike[str], format: str | None = None) -> None:
+    """Write one sequence or many, complete or not at all, and warn in one line of what the format has no room for."""
     chosen = format_named(format) if format else format_for_writing(path)
     try:
-        check_names(sequences, chosen, path)
-        chosen.write(sequences, path)
+        many = EventSequences.of(sequences)
+        check_names(many, chosen, path)
+        chosen.write(many, path)
     except DataError as error:
         error.file = error.file or path
         raise
-    if lost := lost_by(sequences, chosen.name):
+    if lost := lost_by(many, chosen.name):
         warnings.warn(f"{path}: {chosen.name} has no room for {', '.join(lost)}", LossWarning, stacklevel=2)

@@ -14,6 +14,7 @@ import numpy as np
 from neuroseqret.errors import DataError
 from neuroseqret.readers import canonical
 from neuroseqret.readers.files import new_folder
+from neuroseqret.readers.formats import Sequences
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.trec import Qrels, read_qrels, write_qrels
 from neuroseqret.relevance import Relevance
@@ -92,15 +93,14 @@ def read_folder(path: str | PathLike[str], *, validate: bool = True) -> DataFold
 
 def write_folder(
     path: str | PathLike[str],
-    corpus: EventSequences,
-    queries: EventSequences | None = None,
+    corpus: Sequences,
+    queries: Sequences | None = None,
     qrels: Qrels | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> DataFolder:
     """Write a data folder in one step, after checking that it would be read; an older one is replaced."""
-    corpus.validate()
-    if queries is not None:
-        queries.validate()
+    corpus = EventSequences.of(corpus).validate()
+    queries = None if queries is None else EventSequences.of(queries).validate()
     relevance = _relevance(corpus, queries, qrels)
     _check_together(corpus, queries)
     full = {**(meta or {}), "time_unit": corpus.time_unit, "mark_names": corpus.mark_names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
 
@@ -21,9 +21,11 @@ from neuroseqret.readers import (
 )
 from neuroseqret.readers.losses import Part
 from neuroseqret.readers.options import Options
-from neuroseqret.sequences import EventSequences
+from neuroseqret.sequences import EventSequence, EventSequences
 
 Path = str | PathLike[str]
+#: One sequence or many.
+Sequences = EventSequence | EventSequences | Iterable[EventSequence]
 
 _EVERYTHING = frozenset(Part)
 _JSON = _EVERYTHING - {Part.JSON_TYPES, Part.MARK_NAMES, Part.TIME_UNIT}
@@ -161,9 +163,9 @@ def format_for_writing(path: Path) -> Format:
     raise UserError(f"{path}: the name does not tell a format; say format=... (--to) or end it in {known}")
 
 
-def lost_by(sequences: EventSequences, name: str) -> list[str]:
+def lost_by(sequences: Sequences, name: str) -> list[str]:
     """In words, what these sequences carry and a file of the format would not; empty if nothing is lost."""
-    return losses.lost(sequences, format_named(name).holds)
+    return losses.lost(EventSequences.of(sequences), format_named(name).holds)
 
 
 def check_names(sequences: EventSequences, chosen: Format, path: Path) -> None:
