@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import neuroseqret
 from cli import calling
+from neuroseqret.cli.main import app
+from neuroseqret.cli.numbers import finite
 
 COMMAND = [sys.executable, "-c", "from neuroseqret.cli.main import run; run()"]
 
@@ -61,6 +65,11 @@ def test_a_mistake_is_one_line_and_code_2(arguments: list[str], words: str) -> N
         "fit data --out model --seed -1",
         "fit data --out model --seed 4294967296",
         "evaluate data --seed -1",
+        "evaluate data --max-seconds nan",
+        "evaluate data --max-seconds inf",
+        "fit data --out model --max-seconds nan",
+        "experiment all --max-seconds nan",
+        "data prepare --from x.csv --out d --query-share nan",
     ],
 )
 def test_a_number_out_of_range_names_its_option(command: str) -> None:
@@ -68,6 +77,23 @@ def test_a_number_out_of_range_names_its_option(command: str) -> None:
     done = calling.call(*command.split())
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert f"Invalid value for '{option}'" in done.stderr
+
+
+def commands() -> dict[str, Any]:
+    """Every command's function, by the words that call it."""
+    groups = {"": app} | {f"{group.name} ": group.typer_instance for group in app.registered_groups}
+    return {
+        words + command.callback.__name__: command.callback
+        for words, group in groups.items()
+        for command in group.registered_commands
+    }
+
+
+def test_every_option_that_is_a_float_must_be_finite() -> None:
+    every = [option for function in commands().values() for option in inspect.signature(function).parameters.values()]
+    floats = [option for option in every if "float" in str(option.annotation)]
+    assert len(floats) >= 4
+    assert [option.name for option in floats if option.default.callback is not finite] == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neuroseqret.cli.console import out, progress, remarks
+from neuroseqret.cli.numbers import finite
 
 if TYPE_CHECKING:
     from neuroseqret.evaluation.protocol import Condition, Protocol
@@ -37,7 +38,7 @@ def evaluate(
         0, "--seed", min=0, max=2**32 - 1, help="Of fitting, sampled lists, drawn queries and tests."
     ),
     max_seconds: float | None = typer.Option(
-        None, "--max-seconds", min=0.001, help="Longest time to fit each method for."
+        None, "--max-seconds", min=0.001, callback=finite, help="Longest time to fit each method for."
     ),
     max_queries: int | None = typer.Option(
         None, "--max-queries", min=1, help="Draw so many queries, the same for every method."

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import out, remarks
+from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
 
@@ -25,7 +26,11 @@ def experiment(
     method: list[str] = typer.Option([], "--method", help="Only these methods; may be given several times."),
     seeds: int = typer.Option(3, "--seeds", min=1, help="Seeds of what is trained."),
     max_seconds: float = typer.Option(
-        120.0, "--max-seconds", min=1, help="Longest time to fit a method for; a second stage gets half as much more."
+        120.0,
+        "--max-seconds",
+        min=1,
+        callback=finite,
+        help="Longest time to fit a method for; a second stage gets half as much more.",
     ),
     max_queries: int = typer.Option(500, "--max-queries", min=1, help="Draw so many queries, the same for all."),
     keep_stale: bool = typer.Option(False, "--keep-stale", help="Do not measure again what older code measured."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import remarks
+from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def fit(
     out: Path = typer.Option(..., "--out", help="Model folder to write."),
     preset: str = typer.Option("default", "--preset", help="default, paper, or paper-NAME for a set of the paper."),
     seed: int = typer.Option(0, "--seed", min=0, max=2**32 - 1, help="Same seed, same machine: same weights."),
-    max_seconds: float | None = typer.Option(None, "--max-seconds", min=1, help="Wall-clock budget of the training."),
+    max_seconds: float | None = typer.Option(
+        None, "--max-seconds", min=1, callback=finite, help="Wall-clock budget of the training."
+    ),
 ) -> None:
     """Train a model and write its folder.
 

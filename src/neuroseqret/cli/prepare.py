@@ -11,6 +11,7 @@ import typer
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress
 from neuroseqret.cli.data import COLUMNS, FORMAT, PICKLE, REPAIR, read_mended
+from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ def prepare(
     min_events: int | None = typer.Option(None, "--min-events", min=1, help="Least events of a sequence."),
     marks: int | None = typer.Option(None, "--marks", min=2, help="Number of marks that values are cut into."),
     most: int | None = typer.Option(None, "--most", min=1, help="Most windows of a group or product."),
-    query_share: float | None = typer.Option(None, "--query-share", help="Part of the sequences that become queries."),
+    query_share: float | None = typer.Option(
+        None, "--query-share", callback=finite, help="Part of the sequences that become queries."
+    ),
     seed: int = typer.Option(0, "--seed", min=0, max=2**32 - 1, help="Chooses the queries and the splits."),
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,
