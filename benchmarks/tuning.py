@@ -1,6 +1,6 @@
 """The same small search for every trained baseline: three learning rates, one seed, chosen by validation MAP.
 
-    python benchmarks/tuning.py ../shared/data/sports ../shared/data/celebrity --out tuning.jsonl [--method gru ...]
+    python benchmarks/tuning.py data/sports data/celebrity --out tuning.jsonl [--method gru ...]
 
 Test queries are dropped before anything is fitted. Every cell is a line of the file, so a run that was cut goes on
 where it was; a last line without an end is computed again. Prints a Markdown table of the mean MAP over the sets.

@@ -28,7 +28,7 @@ EXHAUSTIVE_BELOW = 20_000
 
 
 def chosen_method(setting: str, rows: int) -> str:
-    """`auto` settled by the corpus' size; cells keep most at equal comparisons (see docs/search.md)."""
+    """`auto` settled by the corpus' size; cells keep most at equal comparisons (see docs/index-measurements.md)."""
     if setting != "auto":
         return setting
     return "exhaustive" if rows < EXHAUSTIVE_BELOW else "cells"

@@ -35,7 +35,14 @@ Sequences = EventSequence | EventSequences | Iterable[EventSequence]
 
 
 class Index:
-    """Make one with `create` or `open`."""
+    """A corpus in a folder that can be searched, added to and shared by processes. Make one with `create` or `open`.
+
+    The model that made the embeddings is inside; it embeds what is added and what is searched with.
+
+    >>> index = Index.create("model", "index", corpus)     # doctest: +SKIP
+    >>> hits = index.search(query, k=10)                   # doctest: +SKIP
+    >>> [(hit.id, hit.score) for hit in hits]              # doctest: +SKIP
+    """
 
     def __init__(self, folder: Path, config: IndexConfig, store: Store, model: Embedder | None = None) -> None:
         self.folder, self.config, self._store = folder, config, store

@@ -4,7 +4,7 @@
     q . x  is about  sum_d (q_d scale_d) b_d
 
 Only the corpus is rounded, not the query. The best few by this sum are scored again with the embeddings themselves, so
-scores are exact and a row is lost only if rounding moves it behind all of those (see docs/search.md).
+scores are exact and a row is lost only if rounding moves it behind all of those (see docs/index-measurements.md).
 """
 
 from __future__ import annotations

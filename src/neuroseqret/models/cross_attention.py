@@ -27,7 +27,15 @@ STRENGTHS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 class CrossAttention(SecondStage):
-    """The paper's query-dependent model; `CrossAttention(preset, first_stage=trained, **overrides)`."""
+    """Looks at query and candidate together: use it to put the best hits of a `SelfAttention` in a new order.
+
+    It has no embedding and cannot be indexed. `preset` is `default`, a correction of the first stage's score that is
+    not the paper's model, or `paper`, which is; without `first_stage` (a trained `SelfAttention`) `fit` trains one.
+
+    >>> first = SelfAttention().fit(queries, corpus)                            # doctest: +SKIP
+    >>> cross = CrossAttention(first_stage=first).fit(queries, corpus)          # doctest: +SKIP
+    >>> Index.create(first, "index", corpus).search(query, rerank=cross)        # doctest: +SKIP
+    """
 
     name: ClassVar[str] = "cross"
     literal_kind: Kind = "fisher"

@@ -35,7 +35,15 @@ EMBEDDING_STRENGTHS = (0.0, 0.1, 0.3, 1.0, 3.0)
 
 
 class HashCrossAttention(SecondStage, Embedder):
-    """`HashCrossAttention(preset, first_stage=trained, **overrides)`; `embed` gives what is hashed."""
+    """Cross attention with an embedding of its own: it can be indexed, and its score then reranks what is found.
+
+    `preset` is `default`, a correction of the first stage that is not the paper's model, or `paper`, which is; without
+    `first_stage` (a trained `SelfAttention`) `fit` trains one. `embed` gives what is hashed.
+
+    >>> model = HashCrossAttention().fit(queries, corpus)  # doctest: +SKIP
+    >>> index = Index.create(model, "index", corpus)       # doctest: +SKIP
+    >>> index.search(query, k=10)                          # doctest: +SKIP
+    """
 
     name: ClassVar[str] = "hash-cross"
     literal_kind: Kind = "divergence"

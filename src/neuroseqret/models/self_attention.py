@@ -45,7 +45,15 @@ _PROJECTED = 512  # vectors that are projected at once: a batch of the encoder i
 
 
 class SelfAttention(Embedder):
-    """The paper's hashable model; `SelfAttention(preset, **overrides)`, see `presets.Settings` for what can be set."""
+    """Embeds each sequence by itself; the score is the cosine of two embeddings. It can be indexed: use it to search.
+
+    `preset` is `default`, which measures best and is not the paper's model, or `paper` (`paper-health`, ...), which is;
+    `overrides` replace any of `presets.Settings`.
+
+    >>> model = SelfAttention().fit(queries, corpus)       # doctest: +SKIP
+    >>> model.score(queries[0], corpus)                    # doctest: +SKIP
+    >>> model.save("model")                                # doctest: +SKIP
+    """
 
     name: ClassVar[str] = "self"
 
