@@ -1,46 +1,26 @@
-"""Every command and program of docs/tutorial.md, in order, on a small simulated CSV."""
+"""Every command and program of docs/tutorial.md, in order, on the files that its first program makes."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from datetime import datetime, timedelta
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from neuroseqret.cli.main import app
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
-ACTIONS = ("buy", "search", "view")
-#: What the customers of a segment do next after each action, and how long they take.
-SEGMENTS = {
-    "browser": ([[0.1, 0.1, 0.8], [0.1, 0.2, 0.7], [0.05, 0.15, 0.8]], 40.0),
-    "hunter": ([[0.1, 0.8, 0.1], [0.3, 0.5, 0.2], [0.2, 0.7, 0.1]], 90.0),
-    "regular": ([[0.4, 0.2, 0.4], [0.5, 0.1, 0.4], [0.6, 0.1, 0.3]], 400.0),
-}
 
 
-def write_events(path, customers, seed, prefix, without=""):
-    rng = np.random.default_rng(seed)
-    lines = ["customer,when,action,segment"]
-    for number in range(customers):
-        segment = list(SEGMENTS)[number % 3]
-        chain, gap = SEGMENTS[segment]
-        now, action = datetime(2024, 3, 1, 8), 2
-        for _ in range(int(rng.integers(35, 70))):
-            now += timedelta(seconds=float(rng.gamma(2.0, gap / 2)))
-            action = rng.choice(3, p=chain[action])
-            if ACTIONS[action] != without:
-                lines.append(f"{prefix}{number:03d},{now:%Y-%m-%d %H:%M:%S},{ACTIONS[action]},{segment}")
-    path.write_text("\n".join(lines) + "\n")
+def blocks(language, page=TUTORIAL):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
+def run(program):
+    exec(compile(program, str(TUTORIAL), "exec"), {})
 
 
 def commands():
@@ -51,11 +31,10 @@ def commands():
 def outputs(tmp_path_factory):
     """The output of every command, run in order in one folder."""
     folder = tmp_path_factory.mktemp("tutorial")
-    write_events(folder / "events.csv", 120, 0, "c")
-    write_events(folder / "today.csv", 6, 1, "t", without="buy")  # other numbers for the other marks
     said = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        run(blocks("python")[0])
         patch.setenv("NEUROSEQRET_CACHE", str(folder / "cache"))
         for command in commands():
             program, *words = shlex.split(command)
@@ -72,7 +51,7 @@ def find(said, text):
 
 def test_every_command_runs(outputs):
     folder, said = outputs
-    assert len(said) == len(commands()) >= 14
+    assert len(said) == len(commands()) >= 16
     assert "120 sequences" in find(said, "data info")
     assert "corpus sequences" in find(said, "data prepare")
     assert (folder / "model" / "config.json").exists()
@@ -96,14 +75,44 @@ def test_searches_answer(outputs):
     assert len(find(said, "parts-index parts/queries").splitlines()[0].split()) == 6  # a TREC run
 
 
+def test_the_pages_show_the_json_that_is_written(outputs):
+    folder, said = outputs
+    (evaluated,) = (json.loads(text) for text in blocks("json", TUTORIAL.with_name("evaluation.md")))
+    figures = json.loads((folder / "figures.json").read_text())
+    assert evaluated.keys() == figures.keys()
+    assert evaluated["methods"]["model"].keys() == figures["methods"]["model"].keys()
+    assert evaluated["significance"].keys() == figures["significance"].keys()
+    ((shown,),) = (json.loads(text) for text in blocks("json", TUTORIAL.with_name("search.md")))
+    answer = json.loads(find(said, "search index today.parquet"))[0]
+    assert shown.keys() == answer.keys()
+    assert shown["hits"][0].keys() == answer["hits"][0].keys()
+
+
 def test_the_program_runs(outputs, monkeypatch, capsys):
     monkeypatch.chdir(outputs[0])
-    (program,) = blocks("python")
-    exec(compile(program, str(TUTORIAL), "exec"), {})
+    _, program = blocks("python")
+    run(program)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("1 ")
     assert "t000" not in [line.split()[1] for line in lines]
+
+
+def test_the_second_model_looks_at_the_hits_again(outputs):
+    once, again = find(outputs[1], "data/queries.parquet -k 5"), find(outputs[1], "--rerank cross")
+    assert once.count("│ c") == again.count("│ c") > 0
+
+
+def test_a_day_without_a_mark_is_searched(outputs):
+    """Its other marks have other numbers in the file than in the model."""
+    events, today = ((outputs[0] / name).read_text() for name in ("events.csv", "today.csv"))
+    assert ",buy," in events
+    assert ",buy," not in today
+    assert today.count("\n") > 100
+
+
+def test_the_file_begins_as_the_page_shows(outputs):
+    assert (outputs[0] / "events.csv").read_text().startswith(blocks("csv")[0])
 
 
 def test_the_example_has_the_columns_that_the_commands_name():
