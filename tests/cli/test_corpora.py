@@ -11,7 +11,7 @@ from cli.calling import call
 from naive.index import TinyEmbedder, some_sequences
 from neuroseqret import methods
 from neuroseqret.index import Index
-from neuroseqret.readers import write, write_folder
+from neuroseqret.readers import LossWarning, write, write_folder
 
 CORPUS = some_sequences(18)
 
@@ -57,3 +57,22 @@ def test_ids_to_remove_from_a_file_of_another_editor(folder: Path, tmp_path: Pat
     done = call("index", "remove", str(tmp_path / "index"), "--ids", str(tmp_path / "ids.txt"))
     assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)
     assert "ids.txt: not UTF-8 text" in done.stderr
+
+
+def test_what_needs_another_command_first_says_which(folder: Path, tmp_path: Path) -> None:
+    with pytest.warns(LossWarning):
+        write(CORPUS, tmp_path / "a.pkl")
+    (tmp_path / "a.csv").write_text("who,time,mark\na,1,0\n")
+    call("index", "create", str(folder / "model"), str(folder / "data"), "--out", str(tmp_path / "index"))
+    advice = {
+        str(tmp_path / "a.pkl"): "run 'neuroseqret data convert --allow-pickle' first",
+        str(tmp_path / "a.csv"): "say 'neuroseqret data convert --column id=...'",
+        str(folder / "data"): f"name a file in it, as {folder / 'data' / 'corpus.parquet'}",
+    }
+    for given, words in advice.items():
+        for done in (
+            call("embed", str(folder / "model"), given, "--out", str(tmp_path / "e.parquet")),
+            call("search", str(tmp_path / "index"), given),
+        ):
+            assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)
+            assert words in done.stderr

@@ -26,6 +26,8 @@ COLUMNS = typer.Option(
     help="Column map, as id=USER, time=WHEN, mark=ACTION; mark= where there is none; may be given several times.",
 )
 FORMAT = typer.Option(None, "--format", help="Format of the file; sniffed from its content by default.")
+#: What commands that have none of these options say of their files.
+ANY_FORMAT = "any known format; run 'data convert' first where it needs --column, --allow-pickle or --repair"
 REPAIR = typer.Option(
     None,
     "--repair",

@@ -7,12 +7,13 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import progress, remarks
+from neuroseqret.cli.data import ANY_FORMAT
 from neuroseqret.errors import UserError
 
 
 def embed(
     model: Path = typer.Argument(..., help="Model folder, as 'fit' writes it."),
-    sequences: Path = typer.Argument(..., help="File of event sequences, any format that 'data info' reads."),
+    sequences: Path = typer.Argument(..., help=f"File of event sequences, {ANY_FORMAT}."),
     out: Path = typer.Option(..., "--out", help="Parquet file to write: columns id and embedding."),
     query: bool = typer.Option(False, "--query", help="Embed as queries (unwarped) instead of as corpus."),
 ) -> None:

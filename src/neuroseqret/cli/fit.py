@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import remarks
+from neuroseqret.cli.data import ANY_FORMAT
 from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    data: Path = typer.Argument(..., help="Data folder, or a file of sequences without labels."),
+    data: Path = typer.Argument(..., help=f"Data folder, or a file of sequences without labels, {ANY_FORMAT}."),
     model: str = typer.Option("self", "--model", help="self, cross, hash-cross or a baseline's name."),
     out: Path = typer.Option(..., "--out", help="Model folder to write."),
     preset: str = typer.Option("default", "--preset", help="default, paper, or paper-NAME for a set of the paper."),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import out, progress, remarks
+from neuroseqret.cli.data import ANY_FORMAT
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 index_app = typer.Typer(no_args_is_help=True, help="Make a corpus searchable: create, add, remove, info.")
 
 INDEX = typer.Argument(..., metavar="INDEX", help="Index folder.")
-CORPUS = typer.Argument(..., metavar="CORPUS", help="File of event sequences, or a data folder (its corpus is taken).")
+CORPUS = typer.Argument(
+    ..., metavar="CORPUS", help=f"Data folder (its corpus is taken), or a file of event sequences, {ANY_FORMAT}."
+)
 _BATCH = 8192
 
 

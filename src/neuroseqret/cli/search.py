@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from neuroseqret.cli.console import out, progress, remarks
+from neuroseqret.cli.data import ANY_FORMAT
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ FORMATS = ("table", "json", "trec")
 
 def search(
     folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder."),
-    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help="File of event sequences to search with."),
+    sequences: Path = typer.Argument(
+        ..., metavar="SEQUENCES", help=f"File of event sequences to search with, {ANY_FORMAT}."
+    ),
     k: int = typer.Option(10, "-k", min=1, help="Hits per query."),
     rerank: Path | None = typer.Option(None, "--rerank", metavar="MODEL", help="Model folder to rerank the best with."),
     rerank_top: int | None = typer.Option(

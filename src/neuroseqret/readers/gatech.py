@@ -33,8 +33,8 @@ def need_opt_in(path: str | PathLike[str], options: Options) -> None:
     """Pickles are opened only if the caller says so."""
     if not options.allow_pickle:
         raise UserError(
-            f"{path}: is a pickle; if you trust where it comes from, say allow_pickle=True, with data convert "
-            "--allow-pickle"
+            f"{path}: is a pickle; if you trust where it comes from, run 'neuroseqret data convert --allow-pickle' "
+            "first, in Python say allow_pickle=True"
         )
 
 

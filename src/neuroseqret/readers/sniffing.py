@@ -24,6 +24,7 @@ from neuroseqret.readers.torch_file import LEGACY_MAGIC, ZIP_MAGIC, is_torch_arc
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\([dl]p|[}\]]q")
 #: Bytes that no text has in any encoding with one byte a letter.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_SAY_FORMAT = "see docs/formats.md, or say 'neuroseqret data convert --format ...', in Python format=..."
 _NUMBERS = re.compile(r"(?:[\s0-9.eE+\-]|nan|inf)*")
 
 
@@ -32,7 +33,10 @@ def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = No
     file = Path(path)
     if file.is_dir():
         if canonical.is_data_folder(file):
-            raise UserError(f"{path}: a data folder; read it with read_folder, or name one of its files")
+            inside = next(file / name for name in reversed(canonical.FOLDER_FILES) if (file / name).exists())
+            raise UserError(
+                f"{path}: a data folder; name a file in it, as {inside}, in Python read it with read_folder"
+            )
         return _parquet_format(file, roles or {})
     if not file.exists() and paired_text.is_pair(path):
         return "paired-text"
@@ -105,7 +109,7 @@ def _text_format(path: str | PathLike[str], head: bytes) -> str:
         return "long-csv"
     if paired_text.is_pair(path):
         return "paired-text"  # something in it is no number, which its reader will name
-    raise DataError("not a format that is known", file=path, remedy="see docs/formats.md, or say format=...")
+    raise DataError("not a format that is known", file=path, remedy=_SAY_FORMAT)
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -124,6 +128,4 @@ def _json_lines(path: str | PathLike[str], first: str) -> str:
         keys = set(re.findall(r'"(\w+)"\s*:', first)) or {easytpp.ROLES["times"]}
     if easytpp.ROLES["times"] in keys or len(keys) > 1:
         return "easytpp-jsonl"
-    raise DataError(
-        f"JSON without {easytpp.ROLES['times']!r}", file=path, remedy="see docs/formats.md, or say format=..."
-    )
+    raise DataError(f"JSON without {easytpp.ROLES['times']!r}", file=path, remedy=_SAY_FORMAT)
