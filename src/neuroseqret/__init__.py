@@ -18,8 +18,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from neuroseqret.errors import DataError, UserError
     from neuroseqret.evaluating import evaluate
+    from neuroseqret.evaluation.report import Report
     from neuroseqret.explanation import Explanation, explain
-    from neuroseqret.index import Hit, Index
+    from neuroseqret.index import Hit, Hits, Index
     from neuroseqret.methods import load
     from neuroseqret.models.cross_attention import CrossAttention
     from neuroseqret.models.hash_cross_attention import HashCrossAttention
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("DataError", "UserError"),
     "evaluating": ("evaluate",),
+    "evaluation.report": ("Report",),
     "explanation": ("Explanation", "explain"),
-    "index": ("Hit", "Index"),
+    "index": ("Hit", "Hits", "Index"),
     "methods": ("load",),
     "models.cross_attention": ("CrossAttention",),
     "models.hash_cross_attention": ("HashCrossAttention",),
@@ -52,8 +54,10 @@ __all__ = [
     "Explanation",
     "HashCrossAttention",
     "Hit",
+    "Hits",
     "Index",
     "Relevance",
+    "Report",
     "SelfAttention",
     "UserError",
     "__version__",

@@ -33,7 +33,10 @@ PER_QUERY = "per_query.parquet"
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A table: one row a method, one column a measure."""
+    """What `evaluate` gives, a table: one row a method (`results`), one column a measure; printed, it shows itself.
+
+    `to_json()` gives the means, `save(folder)` writes the figures query by query and the rankings.
+    """
 
     data: str
     task: Task

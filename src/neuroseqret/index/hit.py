@@ -52,7 +52,7 @@ class SearchReport:
 
 
 class Hits(list[Hit]):
-    """The hits of one query, best first, with the `report` of the search."""
+    """What `Index.search` gives for a query: its hits, best first; the `query`'s id and the `report` of the search."""
 
     def __init__(self, hits: Iterable[Hit], query: str, report: SearchReport) -> None:
         super().__init__(hits)
