@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,11 @@ import pytest
 
 import neuroseqret
 from cli import calling
+from neuroseqret import methods
 from neuroseqret.cli.main import app
 from neuroseqret.cli.numbers import finite
+from neuroseqret.experiments.results_document import EXPERIMENTS
+from neuroseqret.readers import FORMATS
 
 COMMAND = [sys.executable, "-c", "from neuroseqret.cli.main import run; run()"]
 
@@ -87,6 +91,25 @@ def commands() -> dict[str, Any]:
         for words, group in groups.items()
         for command in group.registered_commands
     }
+
+
+@pytest.mark.parametrize("words", ["", "index", "data", *commands()])
+def test_help_fits_and_calls_values_by_upper_case_words(words: str) -> None:
+    said = calling.call(*words.split(), "--help").stdout
+    assert "..." not in said.split("Commands:")[-1] or words not in ("", "index", "data")  # no summary is cut
+    assert "{" not in said
+    assert not re.search(r"<\w", said)
+    for line in re.findall(r"^  -[^ ].*?(?=  |$)", said, re.MULTILINE):
+        assert re.fullmatch(r"(--?[a-z-]+(, | / )?)+( [A-Z_=]+)?", line.strip()), line
+
+
+def test_help_lists_the_names_there_are() -> None:
+    for command in ("fit", "evaluate", "experiment"):
+        said = "".join(calling.call(command, "--help").stdout.split())
+        assert ",".join([*methods.MODELS, *methods.BASELINES]) in said
+    assert ",".join(EXPERIMENTS) in said
+    for command in ("info", "convert", "prepare"):
+        assert ",".join(FORMATS) in "".join(calling.call("data", command, "--help").stdout.split())
 
 
 def test_every_option_that_is_a_float_must_be_finite() -> None:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from neuroseqret.cli.console import out, remarks
+from neuroseqret.cli.listing import Command
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,28 +24,37 @@ app = typer.Typer(no_args_is_help=True, help="Look at, convert and prepare event
 COLUMNS = typer.Option(
     [],
     "--column",
+    metavar="NAME=COLUMN",
     help="Column map, as id=USER, time=WHEN, mark=ACTION; mark= where there is none; may be given several times.",
 )
-FORMAT = typer.Option(None, "--format", help="Format of the file; sniffed from its content by default.")
+FORMAT = typer.Option(
+    None, "--format", metavar="NAME", help="Format of the file, by default told by its content: {formats}."
+)
 #: What commands that have none of these options say of their files.
 ANY_FORMAT = "any known format; run 'data convert' first where it needs --column, --allow-pickle or --repair"
 REPAIR = typer.Option(
     None,
     "--repair",
+    metavar="WORDS",
     help="Mend the data first: sort, drop, clip, deduplicate (ids), deduplicate-events; several with commas.",
 )
 PICKLE = typer.Option(False, "--allow-pickle", help="Read pickled files, containers and numbers only.")
 _DATES = (1e8, 1e10)  # seconds that may well be dates, from 1973 on: smaller ones are durations
 
 
-@app.command()
+@app.command(cls=Command)
 def info(
-    file: Path = typer.Argument(..., help="File of event sequences in any known format, or a data folder."),
+    file: Path = typer.Argument(
+        ..., metavar="FILE", help="File of event sequences in any known format, or a data folder."
+    ),
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,
     allow_pickle: bool = PICKLE,
 ) -> None:
-    """Tell what is in a file: sizes, lengths, marks by name, gaps, and the flaws found."""
+    """Tell what is in a file, and the flaws found.
+
+    Sizes, lengths, time unit, marks by name, gaps between events.
+    """
     from neuroseqret.readers import read, sniff
     from neuroseqret.readers.canonical import is_data_folder
     from neuroseqret.readers.folder import read_folder
@@ -72,16 +82,20 @@ def info(
     _print(f"{file.name} ({known})", describe(sequences))
 
 
-@app.command()
+@app.command(cls=Command)
 def convert(
     source: Path = typer.Argument(..., metavar="IN", help="File of event sequences in any known format."),
     target: Path = typer.Argument(..., metavar="OUT", help="File to write; untouched if anything is wrong."),
     format: str | None = FORMAT,
-    to: str | None = typer.Option(None, "--to", help="Format to write; by the ending of OUT by default."),
+    to: str | None = typer.Option(
+        None, "--to", metavar="NAME", help="Format to write, one of those above; by the ending of OUT by default."
+    ),
     column: list[str] = COLUMNS,
     allow_pickle: bool = PICKLE,
     repair: str | None = REPAIR,
-    time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, to keep with the data."),
+    time_unit: str | None = typer.Option(
+        None, "--time-unit", metavar="UNIT", help="What one unit of time is, to keep with the data."
+    ),
 ) -> None:
     """Write a file in another format, after validation."""
     from neuroseqret.readers import write

@@ -45,9 +45,14 @@ class Speed(NamedTuple):
 
 def demo(
     fast: bool = typer.Option(False, "--fast", help="A smaller set and a shorter training, under a minute."),
-    out: Path = typer.Option(Path("neuroseqret-demo"), "--out", help="Folder for data, model, index and picture."),
+    out: Path = typer.Option(
+        Path("neuroseqret-demo"), "--out", metavar="DIR", help="Folder for data, model, index and picture."
+    ),
 ) -> None:
-    """Search melodies for music of the same kind as a query: real scores, from files to a searched index."""
+    """Search melodies for music of the same kind as a query.
+
+    Real scores, from files to a searched index.
+    """
     begun = time.monotonic()
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file; choose another --out")

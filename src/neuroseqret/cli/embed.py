@@ -12,14 +12,15 @@ from neuroseqret.errors import UserError
 
 
 def embed(
-    model: Path = typer.Argument(..., help="Model folder, as 'fit' writes it."),
-    sequences: Path = typer.Argument(..., help=f"File of event sequences, {ANY_FORMAT}."),
-    out: Path = typer.Option(..., "--out", help="Parquet file to write: columns id and embedding."),
+    model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, as 'fit' writes it."),
+    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help=f"File of event sequences, {ANY_FORMAT}."),
+    out: Path = typer.Option(..., "--out", metavar="FILE", help="Parquet file to write: columns id and embedding."),
     query: bool = typer.Option(False, "--query", help="Embed as queries (unwarped) instead of as corpus."),
 ) -> None:
-    """Embed sequences: unit vectors, whose dot product is the model's relevance (in preset 'paper' its kernel part).
+    """Turn sequences into vectors, in a Parquet file.
 
-    Reads and writes in batches, so the file may be larger than memory.
+    Unit vectors, whose dot product is the model's relevance (in preset 'paper' its kernel part). Reads and writes in
+    batches, so the file may be larger than memory.
     """
     import numpy as np
     import pyarrow as pa

@@ -21,41 +21,57 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    data: Path = typer.Argument(..., help="Data folder: corpus.parquet, queries.parquet, optional qrels.txt."),
+    data: Path = typer.Argument(
+        ..., metavar="DATA", help="Data folder: corpus.parquet, queries.parquet, optional qrels.txt."
+    ),
     method: list[str] = typer.Option(
-        [], "--method", help="Name of a method (fitted here) or a model folder (loaded); may be given several times."
+        [],
+        "--method",
+        metavar="METHOD",
+        help="A model folder (loaded) or a name (fitted here): {methods}; may be given several times.",
     ),
     protocol: str = typer.Option(
         "full",
         "--protocol",
+        metavar="NAME",
         help="full: rank the whole corpus; sampled: all relevant and 1000 others, as in the paper.",
     ),
     corpus: str = typer.Option(
-        "seen", "--corpus", help="seen: train with the whole corpus; unseen: train with one half, rank the other."
+        "seen",
+        "--corpus",
+        metavar="NAME",
+        help="seen: train with the whole corpus; unseen: train with one half, rank the other.",
     ),
-    split: str = typer.Option("test", "--split", help="Which queries are answered: test, validation or train."),
+    split: str = typer.Option(
+        "test", "--split", metavar="NAME", help="Which queries are answered: test, validation or train."
+    ),
     seed: int = typer.Option(
-        0, "--seed", min=0, max=2**32 - 1, help="Of fitting, sampled lists, drawn queries and tests."
+        0, "--seed", metavar="N", min=0, max=2**32 - 1, help="Of fitting, sampled lists, drawn queries and tests."
     ),
     max_seconds: float | None = typer.Option(
-        None, "--max-seconds", min=0.001, callback=finite, help="Longest time to fit each method for."
+        None,
+        "--max-seconds",
+        metavar="SECONDS",
+        min=0.001,
+        callback=finite,
+        help="Longest time to fit each method for.",
     ),
     max_queries: int | None = typer.Option(
-        None, "--max-queries", min=1, help="Draw so many queries, the same for every method."
+        None, "--max-queries", metavar="N", min=1, help="Draw so many queries, the same for every method."
     ),
     test: str = typer.Option(
-        "randomisation", "--test", help="Significance test over queries: randomisation or fisher-exact."
+        "randomisation", "--test", metavar="NAME", help="Significance test over queries: randomisation or fisher-exact."
     ),
-    json_file: Path | None = typer.Option(None, "--json", help="Write the figures to this file."),
+    json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write the figures to this file."),
     run_folder: Path | None = typer.Option(
-        None, "--run", help="Write per-query measures (Parquet) and rankings (TREC runs) to this folder."
+        None, "--run", metavar="DIR", help="Write per-query measures (Parquet) and rankings (TREC runs) to this folder."
     ),
     cache: bool = typer.Option(True, help="Reuse results that were computed before."),
 ) -> None:
-    """Compare methods over the queries of a split: AP, nDCG@10, nDCG@20, RR, AP@10/hits.
+    """Compare methods on the queries of a data folder.
 
-    The methods 'random' and 'histogram' are always among them. A method that fails is shown with its reason, and
-    the command then ends with exit code 1.
+    By AP, nDCG@10, nDCG@20, RR and AP@10/hits. The methods 'random' and 'histogram' are always among them. A method
+    that fails is shown with its reason, and the command then ends with exit code 1.
     """
     from neuroseqret import evaluating
     from neuroseqret.readers.files import new_file

@@ -13,34 +13,45 @@ from neuroseqret.errors import UserError
 
 
 def experiment(
-    name: str = typer.Argument(
-        ..., help="Which: accuracy, ablation, unwarping, hashing, queries, lengths, runtime, qualitative, or all."
-    ),
+    name: str = typer.Argument(..., metavar="NAME", help="Which: {experiments}, or all."),
     data: list[Path] = typer.Option(
-        [], "--data", help="Data folder, or a folder of them; may be given several times. Default: $NEUROSEQRET_DATA."
+        [],
+        "--data",
+        metavar="DIR",
+        help="Data folder, or a folder of them; may be given several times. Default: $NEUROSEQRET_DATA.",
     ),
-    results: Path = typer.Option(Path("results"), "--out", help="Folder for the cells, and for a single figure."),
+    results: Path = typer.Option(
+        Path("results"), "--out", metavar="DIR", help="Folder for the cells, and for a single figure."
+    ),
     document: Path = typer.Option(
-        Path("docs/results.md"), "--document", help="What 'all' writes; its figures go to 'figures' beside it."
+        Path("docs/results.md"),
+        "--document",
+        metavar="FILE",
+        help="What 'all' writes; its figures go to the folder 'figures' beside it.",
     ),
-    method: list[str] = typer.Option([], "--method", help="Only these methods; may be given several times."),
-    seeds: int = typer.Option(3, "--seeds", min=1, help="Seeds of what is trained."),
+    method: list[str] = typer.Option(
+        [], "--method", metavar="METHOD", help="Only these: {methods}; may be given several times."
+    ),
+    seeds: int = typer.Option(3, "--seeds", metavar="N", min=1, help="Seeds of what is trained."),
     max_seconds: float = typer.Option(
         120.0,
         "--max-seconds",
+        metavar="SECONDS",
         min=1,
         callback=finite,
         help="Longest time to fit a method for; a second stage gets half as much more.",
     ),
-    max_queries: int = typer.Option(500, "--max-queries", min=1, help="Draw so many queries, the same for all."),
+    max_queries: int = typer.Option(
+        500, "--max-queries", metavar="N", min=1, help="Draw so many queries, the same for all."
+    ),
     keep_stale: bool = typer.Option(False, "--keep-stale", help="Do not measure again what older code measured."),
     measure: bool = typer.Option(True, help="Measure what is missing; else make tables and figures of what is there."),
 ) -> None:
-    """Make a table or figure of the paper out of cells: small measurements, kept as they finish.
+    """Make a table or figure of the paper.
 
-    A run that is cut off goes on where it was, and several may share the work. What was measured with the same
-    configuration and the same code is not measured again. 'all' writes the document; any other name prints its part
-    of it and draws its figure.
+    It is made out of cells: small measurements, kept as they finish. A run that is cut off goes on where it was, and
+    several may share the work. What was measured with the same configuration and the same code is not measured again.
+    'all' writes the document; any other name prints its part of it and draws its figure.
     """
     import torch
 

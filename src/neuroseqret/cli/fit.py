@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 
 
 def fit(
-    data: Path = typer.Argument(..., help=f"Data folder, or a file of sequences without labels, {ANY_FORMAT}."),
-    model: str = typer.Option("self", "--model", help="self, cross, hash-cross or a baseline's name."),
-    out: Path = typer.Option(..., "--out", help="Model folder to write."),
-    preset: str = typer.Option("default", "--preset", help="default, paper, or paper-NAME for a set of the paper."),
-    seed: int = typer.Option(0, "--seed", min=0, max=2**32 - 1, help="Same seed, same machine: same weights."),
+    data: Path = typer.Argument(
+        ..., metavar="DATA", help=f"Data folder, or a file of sequences without labels, {ANY_FORMAT}."
+    ),
+    model: str = typer.Option("self", "--model", metavar="NAME", help="{methods}."),
+    out: Path = typer.Option(..., "--out", metavar="MODEL", help="Model folder to write."),
+    preset: str = typer.Option(
+        "default", "--preset", metavar="NAME", help="default, paper, or paper-NAME for a set of the paper."
+    ),
+    seed: int = typer.Option(
+        0, "--seed", metavar="N", min=0, max=2**32 - 1, help="Same seed, same machine: same weights."
+    ),
     max_seconds: float | None = typer.Option(
-        None, "--max-seconds", min=1, callback=finite, help="Wall-clock budget of the training."
+        None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Wall-clock budget of the training."
     ),
 ) -> None:
     """Train a model and write its folder.

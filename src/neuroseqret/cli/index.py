@@ -13,6 +13,7 @@ import typer
 
 from neuroseqret.cli.console import out, progress, remarks
 from neuroseqret.cli.data import ANY_FORMAT
+from neuroseqret.cli.listing import Command
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,23 +29,31 @@ CORPUS = typer.Argument(
 _BATCH = 8192
 
 
-@index_app.command()
+@index_app.command(cls=Command)
 def create(
     model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, as 'fit' writes it."),
     corpus: Path = CORPUS,
     target: Path = typer.Option(..., "--out", metavar="INDEX", help="Index folder to make."),
     candidates: str = typer.Option(
-        "auto", "--candidates", help="How a search finds candidates: auto, exhaustive, cells, buckets, hamming."
+        "auto",
+        "--candidates",
+        metavar="NAME",
+        help="How a search finds candidates: auto, exhaustive, cells, buckets, hamming.",
     ),
     hash_name: str = typer.Option(
-        "network", "--hash", help="Hash of buckets and hamming: network, rotation, hyperplanes."
+        "network", "--hash", metavar="NAME", help="Hash of buckets and hamming: network, rotation, hyperplanes."
     ),
-    window: int | None = typer.Option(None, "--window", min=1, help="Index windows of so many events, to find parts."),
+    window: int | None = typer.Option(
+        None, "--window", metavar="N", min=1, help="Index windows of so many events, to find parts."
+    ),
     step: int | None = typer.Option(
-        None, "--step", min=1, help="Events from one window's beginning to the next one's."
+        None, "--step", metavar="N", min=1, help="Events from one window's beginning to the next one's."
     ),
 ) -> None:
-    """Index a corpus with a model. If it is interrupted, continue with 'neuroseqret index add'."""
+    """Index a corpus with a model.
+
+    If it is interrupted, continue with 'neuroseqret index add'.
+    """
     from neuroseqret.index import Index
     from neuroseqret.models.folder import read_config
 
@@ -56,24 +65,27 @@ def create(
     _add(made, chain(first, batches), corpus, upsert=False)
 
 
-@index_app.command()
+@index_app.command(cls=Command)
 def add(
     folder: Path = INDEX,
     corpus: Path = CORPUS,
     upsert: bool = typer.Option(False, "--upsert", help="Replace sequences whose id is in the index already."),
 ) -> None:
-    """Add sequences; those that are there already are passed over, so an interrupted run is simply run again."""
+    """Add sequences to an index.
+
+    Those that are there already are passed over, so an interrupted run is simply run again.
+    """
     from neuroseqret.index import Index
 
     index = Index.open(folder)
     _add(index, _scan(corpus, index.config.model_dump()), corpus, upsert)
 
 
-@index_app.command()
+@index_app.command(cls=Command)
 def remove(
     folder: Path = INDEX,
-    ids: list[str] = typer.Argument(None, metavar="ID...", help="Ids to remove."),
-    file: Path | None = typer.Option(None, "--ids", help="Text file with one id a line."),
+    ids: list[str] = typer.Argument(None, metavar="ID", help="Ids to remove."),
+    file: Path | None = typer.Option(None, "--ids", metavar="FILE", help="Text file with one id a line."),
 ) -> None:
     """Remove sequences by id."""
     from neuroseqret.index import Index
@@ -88,7 +100,7 @@ def remove(
     remarks.print(f"{number:,} of {len(set(wanted)):,} sequences removed from {folder}", markup=False)
 
 
-@index_app.command()
+@index_app.command(cls=Command)
 def info(folder: Path = INDEX, as_json: bool = typer.Option(False, "--json", help="As JSON instead of lines.")) -> None:
     """Tell what an index holds and how it searches."""
     from neuroseqret.index import Index

@@ -21,6 +21,7 @@ from neuroseqret.cli.evaluate import evaluate
 from neuroseqret.cli.experiment import experiment
 from neuroseqret.cli.fit import fit
 from neuroseqret.cli.index import index_app
+from neuroseqret.cli.listing import Command
 from neuroseqret.cli.prepare import prepare
 from neuroseqret.cli.search import search
 from neuroseqret.errors import UserError
@@ -32,20 +33,20 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Search for continuous-time event sequences: train a model, index a corpus, find what is relevant.",
 )
 
 
-app.command()(fit)
-app.command()(embed)
+app.command(cls=Command)(fit)
+app.command(cls=Command)(embed)
 app.add_typer(index_app, name="index")
-app.command()(search)
-app.command()(evaluate)
-app.command()(experiment)
-data.app.command()(prepare)
+app.command(cls=Command)(search)
+app.command(cls=Command)(evaluate)
+app.command(cls=Command)(experiment)
+data.app.command(cls=Command)(prepare)
 app.add_typer(data.app, name="data")
-app.command()(demo)
+app.command(cls=Command)(demo)
 
 
 def _version(wanted: bool) -> None:

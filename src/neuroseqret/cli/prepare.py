@@ -24,30 +24,44 @@ SETS = "audio, sports, celebrity, electricity, health, twitter or amazon"
 def prepare(
     name: str | None = typer.Argument(None, metavar="NAME", help=f"A set of the paper: {SETS}."),
     raw: Path | None = typer.Argument(None, metavar="RAW_DIR", help="Folder with its raw files; see docs/datasets.md."),
-    out: Path = typer.Option(..., "--out", help="Data folder to write."),
-    file: Path | None = typer.Option(None, "--from", help="Instead of NAME and RAW_DIR: any file of sequences."),
+    out: Path = typer.Option(..., "--out", metavar="DIR", help="Data folder to write."),
+    file: Path | None = typer.Option(
+        None, "--from", metavar="FILE", help="Instead of NAME and RAW_DIR: any file of sequences."
+    ),
     relevance: str | None = typer.Option(
         None,
         "--relevance",
+        metavar="NAME",
         help="What is relevant: the same 'groups' (default); without labels windows of one sequence, apart "
         "('subsequences') or 'overlapping' as in the paper.",
     ),
-    variant: str | None = typer.Option(None, "--variant", help="Another reading of the raw files, e.g. beats, signal."),
-    events: int | None = typer.Option(None, "--events", min=1, help="Events in a window."),
-    min_events: int | None = typer.Option(None, "--min-events", min=1, help="Least events of a sequence."),
-    marks: int | None = typer.Option(None, "--marks", min=2, help="Number of marks that values are cut into."),
-    most: int | None = typer.Option(None, "--most", min=1, help="Most windows of a group or product."),
-    query_share: float | None = typer.Option(
-        None, "--query-share", callback=finite, help="Part of the sequences that become queries."
+    variant: str | None = typer.Option(
+        None, "--variant", metavar="NAME", help="Another reading of the raw files, e.g. beats, signal."
     ),
-    seed: int = typer.Option(0, "--seed", min=0, max=2**32 - 1, help="Chooses the queries and the splits."),
+    events: int | None = typer.Option(None, "--events", metavar="N", min=1, help="Events in a window."),
+    min_events: int | None = typer.Option(None, "--min-events", metavar="N", min=1, help="Least events of a sequence."),
+    marks: int | None = typer.Option(
+        None, "--marks", metavar="N", min=2, help="Number of marks that values are cut into."
+    ),
+    most: int | None = typer.Option(None, "--most", metavar="N", min=1, help="Most windows of a group or product."),
+    query_share: float | None = typer.Option(
+        None, "--query-share", metavar="SHARE", callback=finite, help="Part of the sequences that become queries."
+    ),
+    seed: int = typer.Option(
+        0, "--seed", metavar="N", min=0, max=2**32 - 1, help="Chooses the queries and the splits."
+    ),
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,
-    time_unit: str | None = typer.Option(None, "--time-unit", help="What one unit of time is, for --from."),
+    time_unit: str | None = typer.Option(
+        None, "--time-unit", metavar="UNIT", help="What one unit of time is, for --from."
+    ),
     repair: str | None = REPAIR,
     allow_pickle: bool = PICKLE,
 ) -> None:
-    """Make a data folder: corpus, queries with their split, and what is relevant to what."""
+    """Make a data folder out of raw files or any file.
+
+    It holds a corpus, queries with their split, and what is relevant to what.
+    """
     from neuroseqret.datasets import prepare as recipes
     from neuroseqret.readers.files import check_replaceable
     from neuroseqret.readers.folder import HOLDS

@@ -28,20 +28,22 @@ def search(
     sequences: Path = typer.Argument(
         ..., metavar="SEQUENCES", help=f"File of event sequences to search with, {ANY_FORMAT}."
     ),
-    k: int = typer.Option(10, "-k", min=1, help="Hits per query."),
+    k: int = typer.Option(10, "-k", metavar="N", min=1, help="Hits per query."),
     rerank: Path | None = typer.Option(None, "--rerank", metavar="MODEL", help="Model folder to rerank the best with."),
     rerank_top: int | None = typer.Option(
-        None, "--rerank-top", min=1, help="How many of the best to rerank (100, or k)."
+        None, "--rerank-top", metavar="N", min=1, help="How many of the best to rerank (100, or k)."
     ),
-    form: str = typer.Option("table", "--format", help="table, json or trec."),
-    where: str | None = typer.Option(None, "--where", help="Condition on the metadata, as \"role = 'GK'\"."),
+    form: str = typer.Option("table", "--format", metavar="NAME", help=f"{', '.join(FORMATS)}."),
+    where: str | None = typer.Option(
+        None, "--where", metavar="CONDITION", help="Condition on the metadata, as \"role = 'GK'\"."
+    ),
     exhaustive: bool = typer.Option(False, "--exhaustive", help="Compare with every sequence."),
     expand: bool = typer.Option(False, "--expand", help="Search again with the query moved towards its best hits."),
     explain: Path | None = typer.Option(
         None, "--explain", metavar="DIR", help="Write a picture for each query's best hit: why it was found."
     ),
 ) -> None:
-    """Rank the sequences of an index by their relevance to each query."""
+    """Find the sequences of an index that are relevant to queries."""
     from neuroseqret.index import Index
     from neuroseqret.readers import read
     from neuroseqret.readers.meaning import in_terms_of
