@@ -7,6 +7,7 @@ import json
 import pytest
 
 from cli.calling import call
+from neuroseqret import evaluating
 from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.baselines.histogram_metric import HistogramMetric
 from neuroseqret.readers.folder import write_folder
@@ -133,3 +134,13 @@ def test_qrels_decide_what_is_relevant(tmp_path, monkeypatch):
     written = json.loads((tmp_path / "j").read_text())
     assert (written["queries"], written["queries_left_out"]) == (5, len(tested) - 5)
     assert f"{len(tested) - 5} test queries have nothing relevant" in done.stdout
+
+
+def test_places_that_cannot_be_written_are_refused_before_the_work(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluating, "evaluate", lambda *arguments, **options: pytest.fail("it began"))
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("")
+    for option, line in (("--run", "notes: exists and holds no per_query.parquet"), ("--json", "notes: is a folder")):
+        done = call("evaluate", str(data), option, str(tmp_path / "notes"))
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert line in done.stderr

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from neuroseqret.cli.console import out, progress, remarks
 from neuroseqret.cli.numbers import finite
+from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
     from neuroseqret.evaluation.protocol import Condition, Protocol
@@ -74,8 +75,13 @@ def evaluate(
     that fails is shown with its reason, and the command then ends with exit code 1.
     """
     from neuroseqret import evaluating
-    from neuroseqret.readers.files import new_file
+    from neuroseqret.evaluation.report import HOLDS
+    from neuroseqret.readers.files import check_replaceable, new_file
 
+    if run_folder is not None:
+        check_replaceable(run_folder, *HOLDS)  # now, not after the evaluation
+    if json_file is not None and json_file.is_dir():
+        raise UserError(f"{json_file}: is a folder; name the file to write by --json")
     report = evaluating.evaluate(
         data,
         method,

@@ -29,6 +29,7 @@ Test = Literal["randomisation", "fisher-exact"]
 LEVEL = 0.05
 BAR = "histogram"  # the method that the others have to beat
 PER_QUERY = "per_query.parquet"
+HOLDS = (PER_QUERY, "*.run")  # what a saved report consists of
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,7 +154,7 @@ class Report:
         """Per-query measures (Parquet) and the top of every ranking (a TREC run a method) in a new folder."""
         names = _file_names([r.name for r in self.answered])
         corpus_ids = np.array(self.task.corpus.ids.to_pylist(), dtype=object)
-        with new_folder(folder, PER_QUERY, "*.run") as target:
+        with new_folder(folder, *HOLDS) as target:
             pq.write_table(self.per_query(), target / PER_QUERY, compression="zstd")
             for result, file in zip(self.answered, names, strict=True):
                 assert result.answers is not None
