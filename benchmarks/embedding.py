@@ -4,7 +4,7 @@
 
 Embedding (inputs, encoder, Fisher vector, Markov-renewal features, projection) is compared with the bare encoder's
 forward pass alone, a training step with its forward, backward and Adam step. Both see sequences of the same length and
-batches of the same size. Prints one JSON line.
+batches of the same size. Prints one JSON line a length.
 """
 
 from __future__ import annotations
@@ -56,14 +56,20 @@ def taking_turns(one: Callable[[], object], other: Callable[[], object], repeats
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--length", type=int, default=60)
+    parser.add_argument("--length", type=int, nargs="+", default=[60, 100, 200])
     parser.add_argument("--number", type=int, default=1024)
     parser.add_argument("--marks", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    corpus = sequences(options.number, options.length, options.marks, 0)
-    queries = sequences(200, options.length, options.marks, 1, metadata={"split": ["train"] * 200})
+    for length in options.length:
+        print(json.dumps(measure(length, options.number, options.marks, options.repeats)), flush=True)
+
+
+def measure(length: int, number: int, marks: int, repeats: int) -> dict[str, float]:
+    """Both ratios for sequences of one length."""
+    corpus = sequences(number, length, marks, 0)
+    queries = sequences(200, length, marks, 1, metadata={"split": ["train"] * 200})
     model = SelfAttention()
     model.scale_on(corpus)
     model._build()
@@ -72,10 +78,10 @@ def main() -> None:
     width = model.settings.encoder.width
     layer = nn.TransformerEncoderLayer(width, 1, 2 * width, 0.1, batch_first=True, norm_first=True)
     bare = nn.TransformerEncoder(layer, model.settings.encoder.blocks, enable_nested_tensor=False)
-    mask = nn.Transformer.generate_square_subsequent_mask(options.length)
+    mask = nn.Transformer.generate_square_subsequent_mask(length)
 
-    rows = max(1, 16384 // options.length)
-    states = torch.randn(options.number, options.length, width)
+    rows = max(1, 16384 // length)
+    states = torch.randn(number, length, width)
 
     @torch.no_grad()
     def bare_forward() -> None:
@@ -83,7 +89,7 @@ def main() -> None:
         for part in states.split(rows):
             bare(part, mask=mask, is_causal=True)
 
-    embed, forward, embedding_ratio = taking_turns(lambda: model.embed(corpus), bare_forward, options.repeats)
+    embed, forward, embedding_ratio = taking_turns(lambda: model.embed(corpus), bare_forward, repeats)
 
     relevance = Relevance.from_groups(queries, corpus)
     markov = (model._markov_of(queries), model._markov_of(corpus))
@@ -105,7 +111,7 @@ def main() -> None:
     sampler = fitting._sampler(model.settings.batch.size)
     optimizer = torch.optim.AdamW(model.network.parameters(), fused=True)
     bare_optimizer = torch.optim.Adam(bare.parameters())
-    batch = torch.randn(2 * model.settings.batch.size, options.length, width)
+    batch = torch.randn(2 * model.settings.batch.size, length, width)
 
     def step() -> None:
         model.network.train()
@@ -122,20 +128,16 @@ def main() -> None:
         loss.backward()
         bare_optimizer.step()
 
-    mine, theirs, step_ratio = taking_turns(step, bare_step, options.repeats)
-    print(
-        json.dumps(
-            {
-                "length": options.length,
-                "embedding sequences/s": round(options.number / embed),
-                "bare forward sequences/s": round(options.number / forward),
-                "embedding ratio (at least 0.7)": round(embedding_ratio, 2),
-                "training step ms": round(1e3 * mine, 1),
-                "bare step ms": round(1e3 * theirs, 1),
-                "training ratio (at most 1.5)": round(1 / step_ratio, 2),
-            }
-        )
-    )
+    mine, theirs, step_ratio = taking_turns(step, bare_step, repeats)
+    return {
+        "length": length,
+        "embedding sequences/s": round(number / embed),
+        "bare forward sequences/s": round(number / forward),
+        "embedding ratio (at least 0.7)": round(embedding_ratio, 2),
+        "training step ms": round(1e3 * mine, 1),
+        "bare step ms": round(1e3 * theirs, 1),
+        "training ratio (at most 1.5)": round(1 / step_ratio, 2),
+    }
 
 
 if __name__ == "__main__":
