@@ -131,10 +131,10 @@ def test_only_a_data_folder_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "home" / "letter.txt").read_text() == "dear"
     with pytest.raises(DataError, match=r"home: not a data folder \(corpus.parquet is missing\)"):
         read_folder(tmp_path / "home")
-    with pytest.raises(UserError, match="a data folder; read it with read_folder"):
+    with pytest.raises(UserError, match=r"a data folder; name a file in it, as .*corpus.parquet, in Python"):
         read(tmp_path / "set")
     (tmp_path / "set" / "corpus.parquet").rename(tmp_path / "set" / "queries.parquet")
-    with pytest.raises(UserError, match="a data folder; read it with read_folder"):
+    with pytest.raises(UserError, match=r"a data folder; name a file in it, as .*queries.parquet, in Python"):
         read(tmp_path / "set")  # queries that lost their corpus are not taken for one
 
 
