@@ -109,3 +109,17 @@ def test_real_sets_have_the_relevance_that_they_say(shared_data):
         )
         counts = json.loads((shared_data / name / "meta.json").read_text())["counts"]
         assert round(Relevance.from_groups(queries, corpus).counts.mean(), 2) == counts["relevant_per_query_mean"]
+
+
+def test_one_query_is_asked_like_many():
+    corpus = EventSequences.from_lists([([0.0], [0])] * 3, ids=["a", "b", "c"], groups=["x", "y", "x"])
+    queries = EventSequences.from_lists([([0.0], [0])], ids=["q"], groups=["x"])
+    for many, one in (
+        (Relevance.from_groups(queries, corpus), Relevance.from_groups(queries[0], corpus)),
+        (
+            Relevance.from_qrels(queries, corpus, {"q": {"b": 1}}),
+            Relevance.from_qrels(queries[0], corpus, {"q": {"b": 1}}),
+        ),
+    ):
+        assert one.fingerprint() == many.fingerprint()
+    assert EventSequences.concat([corpus, queries[0]]).ids.to_pylist() == ["a", "b", "c", "q"]

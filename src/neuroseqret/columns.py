@@ -56,7 +56,8 @@ def canonical_table(table: pa.Table) -> pa.Table:
     for name in REQUIRED:
         if name not in names:
             raise DataError(
-                f"no column {name!r}", remedy=f"name it in the column map (columns found: {', '.join(names)})"
+                f"no column {name!r}",
+                remedy=f"tell neuroseqret.read by columns=... which one it is (columns found: {', '.join(names)})",
             )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.errors import DataError
+from neuroseqret.sequence import EventSequence
 from neuroseqret.sequences import EventSequences, IntArray
 
 
@@ -34,8 +35,9 @@ class Relevance:
     query_labels: IntArray | None = None
 
     @classmethod
-    def from_groups(cls, queries: EventSequences, corpus: EventSequences) -> Relevance:
+    def from_groups(cls, queries: EventSequence | EventSequences, corpus: EventSequences) -> Relevance:
         """Relevant = same `group`."""
+        queries = EventSequences.of(queries)
         if queries.groups is None or corpus.groups is None:
             side = "queries have" if queries.groups is None else "corpus has"
             raise DataError(f"the {side} no groups", remedy="add a 'group' column or a qrels file")
@@ -57,9 +59,10 @@ class Relevance:
 
     @classmethod
     def from_qrels(
-        cls, queries: EventSequences, corpus: EventSequences, qrels: Mapping[str, Mapping[str, int]]
+        cls, queries: EventSequence | EventSequences, corpus: EventSequences, qrels: Mapping[str, Mapping[str, int]]
     ) -> Relevance:
         """Relevant = judged above 0; a judged id that is neither query nor corpus is an error, not skipped."""
+        queries = EventSequences.of(queries)
         row_of = {id_: row for row, id_ in enumerate(corpus.ids.to_pylist())}
         query_ids = queries.ids.to_pylist()
         if unknown := set(qrels) - set(query_ids):

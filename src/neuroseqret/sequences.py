@@ -146,12 +146,12 @@ class EventSequences(Sequence[EventSequence]):
         return made if all(row.origin is not None for row in rows) else validate_events(made)
 
     @classmethod
-    def concat(cls, batches: Iterable[EventSequences]) -> EventSequences:
-        """All sequences of the batches in order; a column that a batch lacks is null there.
+    def concat(cls, batches: Iterable[EventSequence | EventSequences]) -> EventSequences:
+        """All sequences of the batches (or single ones) in order; a column that a batch lacks is null there.
 
         Mark names and time units must agree. Ids may repeat: `validate` finds them.
         """
-        parts = list(batches)
+        parts = [cls.of(batch) for batch in batches]
         if not parts:
             return cls.from_lists([])
         names, unit = arrow.one_meaning([(p.mark_names, p.time_unit) for p in parts])

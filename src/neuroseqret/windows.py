@@ -2,7 +2,8 @@
 
 A window keeps its parent's id (`parent`), the index of its first event in the parent (`offset`), the
 parent's group and metadata, and the original times; `start` and `end` are the window's own. Its id is
-`parent[offset:stop]`, unique as long as the parents' ids are.
+`parent[offset:stop]`, unique as long as the parents' ids are. Columns `parent` and `offset` that a parent has, as a
+window has them, give way to these: rename columns of your own that are called so.
 """
 
 from __future__ import annotations
