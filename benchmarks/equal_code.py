@@ -6,6 +6,12 @@ All experiments run twice on the data, with the code of the earlier commit and w
 the same number of steps: the clock counts how often it is asked. Where every cell of a version of the code has equal
 figures, all digits that cells keep, the pair of versions goes to results/equal_code.json, which `neuroseqret
 experiment` reads. What differs, and what measures time, is not listed and will be measured again.
+
+Where a change is to alter some cells, on these data or on others, `--but` names them by patterns:
+
+    --but "*/self+unwarping/*" "twitter/cross+paper/*"
+
+They are measured again, and their differences do not make the others of their version old.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +63,7 @@ def main() -> None:
     parser.add_argument("earlier", help="commit whose cells are to stay")
     parser.add_argument("--data", nargs="+", required=True)
     parser.add_argument("--why", required=True, help="what was changed")
+    parser.add_argument("--but", nargs="*", default=[], help="patterns of cells that the change alters")
     parser.add_argument("--seconds", type=float, default=6.0, help="budget of a fit, by the counting clock")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -73,6 +81,8 @@ def main() -> None:
     for name in sorted(before.keys() | now.keys()):
         if name not in before or name not in now:
             raise SystemExit(f"{name}: only one of the versions has this cell; they cannot be compared")
+        if any(fnmatchcase(name.removesuffix(".json"), pattern) for pattern in options.but):
+            continue
         codes = before[name]["config"]["code"], now[name]["config"]["code"]
         same = untimed(before[name]["result"]) == untimed(now[name]["result"])
         equal.setdefault(codes, []).append(same)
@@ -87,6 +97,7 @@ def main() -> None:
             "earlier": options.earlier,
             "data": [Path(folder).name for folder in options.data],
             "cells": sum(len(equal[codes]) for codes in shown),
+            "but": options.but,
             "codes": dict(sorted(shown)),
         }
     )

@@ -9,6 +9,7 @@ from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
+from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.readers.folder import read_folder
 from neuroseqret.sequences import EventSequences
 from simulated import simulate
@@ -60,8 +61,8 @@ def test_what_cannot_be_done_is_said(tmp_path):
     with pytest.raises(UserError, match="corpus is empty"):
         Histogram().fit(queries, EventSequences.from_lists([]))
     folder = Histogram().fit(queries, corpus).save(tmp_path / "m")
-    config = (folder / "config.json").read_text()
-    (folder / "config.json").write_text(config.replace('"scale"', '"other"'))
+    config, tensors = read_model(folder, "histogram")
+    write_model(folder, "histogram", {"other": config.pop("scale"), **config}, tensors)
     with pytest.raises(UserError, match="do not fit together"):
         Histogram.load(folder)
 

@@ -41,8 +41,19 @@ def test_code_that_was_shown_to_give_equal_figures_is_as_good(tmp_path):
     assert cells.get(NAME, {**CONFIG, "code": "d"}) is None  # an earlier one, not a later
     assert cells.get(NAME, {**CONFIG, "code": "c", "seed": 1}) is None
     (tmp_path / "equal_code.json").write_text("{}}")
-    with pytest.raises(UserError, match=r"equal_code\.json: is no list of equal versions"):
+    with pytest.raises(UserError, match=r"equal_code\.json: is no list of equal versions") as raised:
         Cells(tmp_path / "cells")
+    assert "\n" not in str(raised.value)
+
+
+def test_cells_that_a_change_of_the_code_alters_are_measured_again(tmp_path):
+    for name in (NAME, "twitter/thp/seed0-seen-full"):
+        Cells(tmp_path / "cells").put(name, CONFIG, {"x": 1})
+    changes = [{"codes": {"a": "b"}, "but": ["twitter/thp/*"]}, {"codes": {"b": "c"}}]
+    (tmp_path / "equal_code.json").write_text(json.dumps(changes))
+    cells, wanted = Cells(tmp_path / "cells"), {**CONFIG, "code": "c"}
+    assert cells.get(NAME, wanted) == {"x": 1}
+    assert cells.get("twitter/thp/seed0-seen-full", wanted) is None
 
 
 def test_without_git_a_cell_is_kept_all_the_same(monkeypatch):

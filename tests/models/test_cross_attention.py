@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from functools import cache
 from pathlib import Path
@@ -14,8 +15,11 @@ from naive.cross_data import awkward, first_stage, small_set
 from neuroseqret.batching import pad
 from neuroseqret.errors import UserError
 from neuroseqret.models.cross_attention import CrossAttention, _corrected
+from neuroseqret.models.features import TimeScale
+from neuroseqret.models.folder import read_model, write_model
 from neuroseqret.models.literal_cross import LiteralCross
 from neuroseqret.models.memory_fitting import NEARLY, JudgedLists, choose_strength
+from neuroseqret.models.presets import settings_of
 from neuroseqret.models.ranked_lists import RankedLists
 from neuroseqret.sequences import EventSequences
 
@@ -76,16 +80,18 @@ def test_saved_and_loaded_scores_are_bit_equal(preset: str, tmp_path: Path) -> N
     np.testing.assert_array_equal(again.rerank(queries[:3], corpus), model.rerank(queries[:3], corpus))
     config = json.loads((folder / "config.json").read_text())
     assert config["model"] == "cross"
-    assert config["mark_names"] == ["a", "b", "c"]
+    assert (config["marks"], config["mark_names"]) == (3, ["a", "b", "c"])
+    assert config["validation"]
+    assert all(0 <= value <= 1 for value in config["validation"].values())
     again.save(tmp_path / "twice")
     assert CrossAttention.load(tmp_path / "twice").preset == preset
 
 
 def test_a_folder_that_does_not_fit_together_is_one_clear_error(tmp_path: Path) -> None:
     folder = fitted("default").save(tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text())
+    config, tensors = read_model(folder, "cross")
     del config["first_stage"]
-    (folder / "config.json").write_text(json.dumps(config))
+    write_model(folder, "cross", config, tensors)
     with pytest.raises(UserError, match="fit the model again"):
         CrossAttention.load(folder)
     (folder / "model.safetensors").write_bytes(b"short")
@@ -182,8 +188,12 @@ def test_a_strength_that_harms_validation_is_not_taken() -> None:
         ]
 
     grid = (0.0, 0.1, 1.0, 10.0)
-    assert choose_strength([side(True), side(True)], _corrected, grid)[0] > 0
-    assert choose_strength([side(True), side(False)], _corrected, grid)[0] == 0
+    chosen = choose_strength([side(True), side(True)], _corrected, grid)
+    assert chosen.strength > 0
+    assert chosen.validation == {"mean of AP and nDCG@10 of lists": chosen.quality[1]}
+    assert 0 < chosen.gains[f"{chosen.strength:g}"][1] < chosen.quality[1] <= 1
+    assert choose_strength([side(True), side(False)], _corrected, grid).strength == 0
+    assert choose_strength([side(True)], _corrected, grid).validation == {}
 
 
 def literal() -> LiteralCross:
@@ -226,3 +236,24 @@ def test_unfitted_models_and_wrong_presets_say_so() -> None:
         CrossAttention("papper")
     with pytest.raises(UserError, match=r"memory\.depth"):
         CrossAttention(memory={"depth": 0})
+
+
+def test_a_model_without_labels_says_so_and_holds_the_log_of_both_stages(tmp_path: Path) -> None:
+    _, corpus = small_set()
+    plain = EventSequences.from_arrays(corpus.times, corpus.marks, corpus.offsets)
+    with pytest.warns(UserWarning, match="learning from sub-sequences") as said:
+        model = CrossAttention(**QUICK).fit(None, plain, seed=1, max_seconds=6)
+    assert len(said) == 1
+    assert model.info["unsupervised"]
+    assert model.first_stage.info["unsupervised"]
+    assert model.first_stage.scale.mean == TimeScale.fit(plain).mean  # of whole sequences, not of their parts
+    lines = (model.save(tmp_path / "m") / "training.jsonl").read_text().splitlines()
+    assert {json.loads(line)["phase"] for line in lines} >= {"warm_up", "joint", "head", "out_of_fold_0"}
+
+
+def test_a_first_stage_whose_score_is_no_cosine_is_refused() -> None:
+    queries, corpus = small_set()
+    first = copy.copy(first_stage())
+    first.settings = settings_of("default", {"similarity": {"form": "normalised"}})
+    with pytest.raises(UserError, match="adds a similarity"):
+        CrossAttention(first_stage=first, **QUICK).fit(queries, corpus)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -62,3 +64,18 @@ def test_marks_and_positions_beyond_the_known_are_finite(process: CrossProcess) 
     times = torch.linspace(0, 1e12, 20, dtype=torch.float64)[None]
     states = process.states(process.attend_self(process.embed_events(times, torch.full((1, 20), 99))))
     assert torch.isfinite(states).all()
+
+
+def test_gradients_are_right_for_times_of_many_typical_gaps() -> None:
+    torch.manual_seed(0)
+    process = CrossProcess(marks=3, width=32, positions=64)
+    times = torch.rand(4, 40).double().cumsum(1) * 1e4
+    marks = torch.randint(0, 3, (4, 40))
+    found = []
+    for exact in (False, True):
+        made = copy.deepcopy(process).double() if exact else process
+        events = made.embed_events(times, marks)
+        both = made.attend_self(events), made.attend(events[:, None], events, torch.ones(4, 40, dtype=torch.bool))
+        sum(attended.sum() for attended in both).backward()
+        found.append(torch.cat([p.grad.flatten().double() for p in made.parameters() if p.grad is not None]))
+    assert (found[0] - found[1]).norm() < 1e-2 * found[1].norm()

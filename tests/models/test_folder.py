@@ -59,7 +59,10 @@ def test_a_foreign_folder_is_not_replaced(tmp_path: Path) -> None:
         (lambda f: (f / CONFIG).write_bytes(b"\xff\xfe"), "damaged"),
         (lambda f: (f / CONFIG).write_text("{}"), "not written by neuroseqret"),
         (lambda f: _set(f, format_version=99), "format version 99"),
-        (lambda f: _set(f, model="other"), "holds a 'other' model"),
+        (lambda f: write_model(f, "other", {}, {}), "holds a 'other' model"),
+        (lambda f: _set(f, model="other"), "config.json: changed since it was written"),
+        (lambda f: _set(f, seed=8), "changed since it was written"),
+        (lambda f: _set(f, config_blake2b=None), "changed since it was written"),
         (lambda f: (f / TENSORS).unlink(), "is missing"),
         (lambda f: (f / TENSORS).write_bytes((f / TENSORS).read_bytes()[:-1]), "truncated or changed"),
         (lambda f: (f / TENSORS).write_bytes((f / TENSORS).read_bytes()[:-1] + b"!"), "truncated or changed"),
@@ -73,5 +76,10 @@ def test_whatever_is_off_is_one_clear_line(folder: Path, change: object, message
 
 
 def _set(folder: Path, **values: object) -> None:
-    config = {**read_config(folder), **values}
-    (folder / CONFIG).write_text(json.dumps(config))
+    config = json.loads((folder / CONFIG).read_text())
+    (folder / CONFIG).write_text(json.dumps(config | values))
+
+
+def test_another_layout_of_the_configuration_is_no_change(folder: Path) -> None:
+    _set(folder)  # all on one line
+    assert read_config(folder)["mark_names"] == ["ä", "b"]

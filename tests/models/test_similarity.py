@@ -6,6 +6,7 @@ import torch
 from naive import models as naive
 from naive.random_sequences import random_sequences
 from neuroseqret.batching import pad
+from neuroseqret.models import similarity
 from neuroseqret.models.similarity import deltas
 
 
@@ -33,3 +34,12 @@ def test_a_sequence_is_at_no_distance_from_itself_and_normalised_ones_stay_below
         assert delta.min() >= 0
         assert delta.max() <= 1
     torch.testing.assert_close(delta_t, delta_t.T)
+
+
+def test_candidates_in_parts_are_as_candidates_together(monkeypatch):
+    queries, candidates = pad(random_sequences(1)), pad(random_sequences(2, number=9, longest=20))
+    together = deltas(queries, candidates, "literal")
+    monkeypatch.setattr(similarity, "_NUMBERS", 3 * max(queries.times.shape[1], candidates.times.shape[1]))
+    in_parts = deltas(queries, candidates, "literal")
+    for one, other in zip(together, in_parts, strict=True):
+        assert torch.equal(one, other)

@@ -126,7 +126,7 @@ def test_nan_stops_with_place_and_advice():
         value = regression(module)(step)
         return value * torch.nan if step == 3 else value
 
-    with pytest.raises(UserError, match=r"phase 'joint' at step 4: loss nan.*lower the learning rate \(now 0.003\)"):
+    with pytest.raises(UserError, match=r"phase 'joint' at step 4: loss nan.*lower learning rate.*now 0.003"):
         train(module, loss, LoopSettings(steps=10), phase="joint")
 
 

@@ -7,7 +7,7 @@
 A cell has a name, the configuration it was measured with (data, method, seed, budget, version of the code) and a
 result. It is fresh if its configuration is the one that is asked for; any other is measured again and replaced.
 Versions of the code that were shown to give equal figures (`equal_code.json` beside the folder, which
-benchmarks/equal_code.py writes) count as one.
+benchmarks/equal_code.py writes) count as one, but for the cells that such a change is known to alter.
 Processes that share a folder share the work: what one is measuring, the others pass by.
 """
 
@@ -17,9 +17,12 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 import neuroseqret
 from neuroseqret.errors import UserError
@@ -37,7 +40,7 @@ class Cells:
     def __init__(self, folder: str | PathLike[str], keep_stale: bool = False) -> None:
         self.folder = Path(folder)
         self.keep_stale = keep_stale
-        self._successors = _equal_codes(self.folder.parent / EQUAL_CODE)
+        self._changes = _equal_codes(self.folder.parent / EQUAL_CODE)
 
     def get(self, name: str, config: Config) -> Result | None:
         """The result of a cell, or None where it is absent or was measured with another configuration."""
@@ -45,16 +48,17 @@ class Cells:
         if kept is None:
             return None
         wanted, had = dict(config), dict(kept["config"])
-        if self.keep_stale or wanted.get("code") in self._equal_to(had.get("code")):
+        if self.keep_stale or wanted.get("code") in self._equal_to(had.get("code"), name):
             wanted.pop("code", None), had.pop("code", None)
         return kept["result"] if wanted == had else None
 
-    def _equal_to(self, code: str | None) -> set[str]:
-        """The later versions of the code that give the same figures."""
+    def _equal_to(self, code: str | None, name: str) -> set[str]:
+        """The later versions of the code that give the same figures for a cell."""
+        changes = [c.codes for c in self._changes if not any(fnmatchcase(name, pattern) for pattern in c.but)]
         found: set[str] = set()
         waiting = {code} if code else set()
         while waiting:
-            waiting = {later for one in waiting for later in self._successors.get(one, ())} - found
+            waiting = {codes[one] for one in waiting for codes in changes if one in codes} - found
             found |= waiting
         return found
 
@@ -99,16 +103,20 @@ class Cells:
         return content
 
 
-def _equal_codes(file: Path) -> dict[str, set[str]]:
-    """Which versions of the code give the figures of an earlier one."""
-    successors: dict[str, set[str]] = {}
+class _Change(BaseModel):
+    """A change of the code that leaves figures as they were."""
+
+    codes: dict[str, str]  # earlier version to later one
+    but: list[str] = []  # patterns of the names of cells whose figures it does change
+
+
+def _equal_codes(file: Path) -> list[_Change]:
+    """The changes of the code that were shown to leave figures as they were."""
     try:
-        for change in json.loads(file.read_text(encoding="utf-8")) if file.exists() else []:
-            for earlier, later in change["codes"].items():
-                successors.setdefault(earlier, set()).add(later)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{file}: is no list of equal versions ({error}); restore it or remove it") from error
-    return successors
+        return TypeAdapter(list[_Change]).validate_json(file.read_bytes()) if file.exists() else []
+    except (OSError, ValidationError) as error:
+        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise UserError(f"{file}: is no list of equal versions ({why}); restore it or remove it") from error
 
 
 def commit() -> str:

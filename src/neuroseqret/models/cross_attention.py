@@ -41,8 +41,8 @@ class CrossAttention(SecondStage):
     literal_kind: Kind = "fisher"
 
     def _choose(self, fitted: FittedMemory) -> None:
-        strength, tried = choose_strength(fitted.sides, _corrected, STRENGTHS)
-        self.info |= {"strength": strength, "strength_gains": tried}
+        chosen = choose_strength(fitted.sides, _corrected, STRENGTHS)
+        self.info |= {"strength": chosen.strength, "strength_gains": chosen.gains, "validation": chosen.validation}
 
     def _score(self, queries: EventSequences, candidates: EventSequences) -> Scores:
         if self.literal is not None:

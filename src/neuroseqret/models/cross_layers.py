@@ -16,13 +16,18 @@ itself masks the attention causally (i <= j), or it would see the future that it
 
 from __future__ import annotations
 
+import math
+from contextlib import nullcontext
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from neuroseqret.models.heads import NextEventHeads
 
 _FAR_TIME = 1e6  # times beyond this many typical gaps count as this
+_LARGE_LOGIT = 1e6  # single precision holds larger ones to a sixteenth and worse
 
 
 class CrossProcess(nn.Module):
@@ -57,20 +62,32 @@ class CrossProcess(nn.Module):
     def attend(self, corpus: Tensor, query: Tensor, query_mask: Tensor) -> Tensor:
         """h of corpus events over query events: (Q, C, J, D), (Q, I, D), mask (Q, I) -> (Q, C, J, D)."""
         asked = self.query(corpus).flatten(1, 2)  # all candidates of a query share its keys: one product
-        held = functional.scaled_dot_product_attention(
-            asked[:, None],
-            self.key(query)[:, None],
-            self.value(query)[:, None],
-            attn_mask=None if bool(query_mask.all()) else query_mask[:, None, None],
-        )
+        mask = None if bool(query_mask.all()) else query_mask[:, None, None]
+        held = _attention(asked[:, None], self.key(query)[:, None], self.value(query)[:, None], attn_mask=mask)
         return held[:, 0].reshape(corpus.shape)
 
     def attend_self(self, sequences: Tensor) -> Tensor:
         """h of events (B, L, D) over the same sequence's events up to themselves; right padding is never seen."""
         query, key, value = (layer(sequences)[:, None] for layer in (self.query, self.key, self.value))
-        return functional.scaled_dot_product_attention(query, key, value, is_causal=True)[:, 0]
+        return _attention(query, key, value, is_causal=True)[:, 0]
 
     def states(self, attended: Tensor) -> Tensor:
         """hbar_0 ... hbar_L: (..., L, D) -> (..., L + 1, D)."""
         step = self.out * functional.relu(attended * self.feed + self.feed_bias) + self.out_bias
         return functional.pad(step.cumsum(-2), (0, 0, 1, 0))
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, **mask: Tensor | bool | None) -> Tensor:
+    """Attention of (B, 1, L, D) tensors, whose gradient is right for large logits too.
+
+    Times are not scaled down, so a sequence of thousands of typical gaps has logits beyond all measure. Fused kernels
+    compute their weights anew for the gradient, as exp(logit - log of the sum): a rounded difference of two numbers of
+    1e8 makes a weight of e^8 of what should be 1. The explicit form keeps the weights.
+    """
+    explicit = False
+    if torch.is_grad_enabled():
+        longest = (x.detach().square().sum(-1).max().sqrt() for x in (query, key))
+        explicit = bool(math.prod(longest) > _LARGE_LOGIT * query.shape[-1] ** 0.5)
+    with sdpa_kernel(SDPBackend.MATH) if explicit else nullcontext():
+        attended: Tensor = functional.scaled_dot_product_attention(query, key, value, **mask)  # type: ignore[arg-type]
+    return attended

@@ -1,6 +1,6 @@
 """How a SelfAttention model is trained: warm-up on the likelihood, joint phase, exact whitening, head phase.
 
-1. Warm-up: the point process alone, by maximum likelihood.
+1. Warm-up: the point process alone, by maximum likelihood; U learns nothing from that (see `unwarp`).
 2. Joint: ranking loss + likelihood, through vector and projection, on batches of train queries and pseudo-queries.
 3. The encoder is frozen, every training sequence's vector is computed once, the whitening is fitted exactly.
 4. Head: a fresh projection is trained on the cached vectors, which costs little and gives much.
@@ -22,7 +22,7 @@ from neuroseqret.models.features import Inputs, TimeScale
 from neuroseqret.models.metric import Metric, affordable_steps, ranking_loss
 from neuroseqret.models.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
 from neuroseqret.models.presets import Settings, SimilaritySettings
-from neuroseqret.models.similarity import difference
+from neuroseqret.models.similarity import difference, rows_of
 from neuroseqret.relevance import Relevance
 from neuroseqret.sequences import EventSequences, IntArray
 from neuroseqret.training.checkpoint import Checkpoint
@@ -118,7 +118,7 @@ class Fitting:
 
     # ---------------------------------------------------------------- losses
 
-    def _inputs(self, pairs: PairBatch, step: int) -> tuple[Inputs, Batch]:
+    def _inputs(self, pairs: PairBatch, step: int, learn_unwarping: bool = True) -> tuple[Inputs, Batch]:
         """Queries, pseudo-queries and candidates as one batch: inputs of crops of them, and themselves, both unwarped.
 
         U is a function of the time since a sequence's own start, and Sim compares whole sequences: both come before
@@ -127,7 +127,9 @@ class Fitting:
         b = self.settings.batch
         rng = np.random.default_rng([self.seed, step, 1])
         corpus = pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
-        batch = join(self._unwarped(pad(self.queries, pairs.queries)), corpus)
+        with torch.set_grad_enabled(learn_unwarping):
+            asked = self._unwarped(pad(self.queries, pairs.queries))
+        batch = join(asked, corpus)
         inputs = self.scale.inputs(_steady(crop(batch, b.crop, b.crop_share, rng)))
         return forget_marks(inputs, b.mark_dropout, self.network.process.classes.known), batch
 
@@ -144,7 +146,7 @@ class Fitting:
         return Batch(batch.rows, batch.times + shift * batch.mask, batch.marks, batch.lengths, batch.spans)
 
     def likelihood_loss(self, pairs: PairBatch, step: int) -> Tensor:
-        inputs, _ = self._inputs(pairs, step)
+        inputs, _ = self._inputs(pairs, step, learn_unwarping=False)
         raw = self.network.raw(inputs, likelihood=True)
         self.network.follow(raw)
         return likelihood_per_event(raw, inputs)
@@ -163,7 +165,8 @@ class Fitting:
         s = self.settings.similarity
         if s.form != "none":
             moved = self._shifted(batch, len(pairs.queries))
-            distance = difference(_rows(moved, slice(0, anchors)), _rows(moved, slice(anchors, None)), s.form, s.terms)
+            asked, shown = rows_of(moved, slice(0, anchors)), rows_of(moved, slice(anchors, None))
+            distance = difference(asked, shown, s.form, s.terms)
             scores = s.kernel * scores - s.gamma * distance.to(scores.dtype)
         loss = ranking_loss(scores, pairs.positive, pairs.ignore, self.settings.loss)
         if self.network.unwarp is not None:
@@ -286,10 +289,6 @@ def with_similarity(kernel: Scores, asked: Batch, candidates: EventSequences, se
             distance = difference(asked, pad(candidates, rows), settings.form, settings.terms)
             scores[:, rows] -= settings.gamma * distance.numpy().astype(np.float32)
     return scores
-
-
-def _rows(batch: Batch, rows: slice) -> Batch:
-    return Batch(batch.rows[rows], batch.times[rows], batch.marks[rows], batch.lengths[rows], batch.spans[rows])
 
 
 def _budgets(settings: Settings, max_seconds: float | None) -> dict[str, float]:

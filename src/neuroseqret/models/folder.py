@@ -2,7 +2,8 @@
 
 `config.json` tells what the numbers mean: the format's and the library's version, which model it is, preset and
 settings, mark names, time unit, seed, fingerprint of the training data, validation metrics. It also holds a hash
-of the tensor file, so that a truncated or exchanged file is found before it is used. Nothing is ever unpickled.
+of the tensor file and one of itself, so that a truncated, exchanged or edited file is found before it is used:
+another scale or strength would change every score and break nothing. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ import neuroseqret
 from neuroseqret.errors import UserError
 from neuroseqret.readers.files import new_folder
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: the configuration is hashed too
 CONFIG, TENSORS = "config.json", "model.safetensors"
+CONFIG_HASH = "config_blake2b"
 HOLDS = (CONFIG, TENSORS, "training.*")
 
 
@@ -49,9 +51,10 @@ def write_model(
             "model": name,
             "tensors_blake2b": _hash(temporary / TENSORS),
         }
-        (temporary / CONFIG).write_text(
-            json.dumps({**head, **config}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        # As JSON has it: what is read back must hash as what was written, tuples and all.
+        whole = json.loads(json.dumps({**head, **config}))
+        whole[CONFIG_HASH] = _hash_of_config(whole)
+        (temporary / CONFIG).write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         for file, extra in (extras or {}).items():
             (temporary / file).write_bytes(extra)
     return Path(folder)
@@ -73,6 +76,8 @@ def read_config(folder: str | PathLike[str]) -> dict[str, Any]:
             f"{path}: format version {config.get('format_version')}, this library reads {FORMAT_VERSION}; "
             "install the library version that wrote it or fit the model again"
         )
+    if config.pop(CONFIG_HASH, None) != _hash_of_config(config):
+        raise UserError(f"{path}: changed since it was written; restore it or fit the model again")
     return config
 
 
@@ -90,6 +95,12 @@ def read_model(folder: str | PathLike[str], name: str) -> tuple[dict[str, Any], 
         return config, load_file(path)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: damaged ({error}); fit the model again") from error
+
+
+def _hash_of_config(config: Mapping[str, Any]) -> str:
+    """Of what the configuration says, however its file is laid out."""
+    text = json.dumps(config, sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _hash(path: Path) -> str:

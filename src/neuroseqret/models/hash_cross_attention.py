@@ -49,10 +49,10 @@ class HashCrossAttention(SecondStage, Embedder):
     literal_kind: Kind = "divergence"
 
     def _choose(self, fitted: FittedMemory) -> None:
-        strength, tried = choose_strength(fitted.sides, _diverging, DIVERGENCE_STRENGTHS)
-        mixing, mixings = choose_strength(fitted.sides, _embedded, EMBEDDING_STRENGTHS)
-        self.info |= {"strength": strength, "strength_gains": tried}
-        self.info |= {"embedding_strength": mixing, "embedding_strength_gains": mixings}
+        chosen = choose_strength(fitted.sides, _diverging, DIVERGENCE_STRENGTHS)
+        mixing = choose_strength(fitted.sides, _embedded, EMBEDDING_STRENGTHS)
+        self.info |= {"strength": chosen.strength, "strength_gains": chosen.gains, "validation": chosen.validation}
+        self.info |= {"embedding_strength": mixing.strength, "embedding_strength_gains": mixing.gains}
 
     # ---------------------------------------------------------------- use
 

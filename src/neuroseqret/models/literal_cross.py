@@ -32,7 +32,7 @@ from neuroseqret.models.features import Inputs, TimeScale
 from neuroseqret.models.fitting import unwarped
 from neuroseqret.models.heads import NextEvent
 from neuroseqret.models.mark_classes import MarkClasses
-from neuroseqret.models.similarity import deltas
+from neuroseqret.models.similarity import deltas, rows_of
 from neuroseqret.models.unwarp import Unwarp
 
 MOST_EVENTS = 2048  # of a sequence; what comes later is not looked at (attention is quadratic)
@@ -154,10 +154,6 @@ class LiteralCross(nn.Module):
         """Fisher vectors of sequences conditioned on themselves, unit rows: what is hashed."""
         states = self.process.states(self.process.attend_self(self.embed_events(sequences)))
         return self.information.whiten(self.gradients(self._inputs(sequences), states))
-
-
-def rows_of(batch: Batch, rows: slice) -> Batch:
-    return Batch(batch.rows[rows], batch.times[rows], batch.marks[rows], batch.lengths[rows], batch.spans[rows])
 
 
 def first_events(batch: Batch, most: int = MOST_EVENTS) -> Batch:

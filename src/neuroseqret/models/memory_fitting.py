@@ -134,22 +134,39 @@ def _judge(
     )
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A strength, and why: what each of the grid gains on each side, and the quality that the chosen one gives there.
+
+    Quality is the mean of AP and nDCG@10 over the lists of a side, a gain that over strength 0.
+    """
+
+    strength: float
+    gains: dict[str, list[float]]
+    quality: list[float]
+
+    @property
+    def validation(self) -> dict[str, float]:
+        """Of the lists of the validation queries, where there are any."""
+        return {"mean of AP and nDCG@10 of lists": self.quality[1]} if len(self.quality) > 1 else {}
+
+
 def choose_strength(
     sides: list[list[JudgedLists]],
     score: Callable[[JudgedLists, int, float], Floats],
     grid: tuple[float, ...],
-) -> tuple[float, dict[str, list[float]]]:
-    """The strength whose gain over none is largest on the side where it is least; and all gains, side by side.
+) -> Choice:
+    """The strength whose gain over none is largest on the side where it is least.
 
-    `score(lists, k, strength)` are the scores of the candidates of the k-th query; a gain is that in the mean of AP
-    and nDCG@10 over the lists of a side. The grid rises from 0; of strengths that gain nearly as much as the best one
-    the weakest is taken.
+    `score(lists, k, strength)` are the scores of the candidates of the k-th query. The grid rises from 0; of strengths
+    that gain nearly as much as the best one the weakest is taken.
     """
     found = np.array([[_quality(side, score, strength) for side in sides] for strength in grid])
     gains = found - found[0]
     least = gains.min(1)
     best = int(np.argmax(least >= NEARLY * max(float(least.max()), 0.0)))
-    return grid[best], {f"{strength:g}": row.tolist() for strength, row in zip(grid, gains, strict=True)}
+    tried = {f"{strength:g}": row.tolist() for strength, row in zip(grid, gains, strict=True)}
+    return Choice(grid[best], tried, found[best].tolist())
 
 
 def _quality(side: list[JudgedLists], score: Callable[[JudgedLists, int, float], Floats], strength: float) -> float:

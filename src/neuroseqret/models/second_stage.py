@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 import time
 import warnings
@@ -38,6 +39,7 @@ from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 
 _HEAD = ("format", "format_version", "library_version", "model", "tensors_blake2b")
+_MEANING = ("marks", "mark_names", "time_unit")  # of the sequences, where those who read a folder look for it
 _FIRST_SHARE = 0.6  # of the wall clock, where the first stage is fitted too
 
 
@@ -71,11 +73,13 @@ class SecondStage(RelevanceModel):
         """As the first stage's `fit`; `checkpoint` is a folder from which a run that was cut off goes on."""
         if options:
             raise TypeError(f"fit knows no option {', '.join(options)}")
-        begun, given = time.monotonic(), corpus.fingerprint()
-        if queries is None or (relevance is None and (queries.groups is None or corpus.groups is None)):
+        begun, given = time.monotonic(), corpus
+        unsupervised = queries is None or (relevance is None and (queries.groups is None or corpus.groups is None))
+        if unsupervised:
             warnings.warn(WITHOUT_LABELS, stacklevel=2)
             queries, corpus = sub_sequence_task(corpus, seed)
             relevance = None
+        assert queries is not None
         queries = ensure_split(queries, seed)
         relevance = relevance if relevance is not None else Relevance.from_groups(queries, corpus)
         learned = split_rows(queries, "train")
@@ -88,18 +92,26 @@ class SecondStage(RelevanceModel):
             share = None if max_seconds is None else _FIRST_SHARE * max_seconds
             first = SelfAttention(self.settings.first_stage)
             kept = None if checkpoint is None else Path(checkpoint) / "first_stage"
-            first.fit(queries, corpus, relevance, seed=seed, max_seconds=share, checkpoint=kept)
+            # Without labels it makes the same task of the same corpus and seed, and scales times on whole sequences.
+            task = (None, given, None) if unsupervised else (queries, corpus, relevance)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", re.escape(WITHOUT_LABELS))  # said above
+                first.fit(*task, seed=seed, max_seconds=share, checkpoint=kept)
+            self.log.records += first.log.records
             self.first_stage = first
         else:
             self.given._require_fitted()
+            if self.settings.kind == "memory" and self.given.settings.similarity.form != "none":
+                raise UserError("a second stage corrects cosines, and this first stage adds a similarity to them")
             self.first_stage = self.given
         left = None if max_seconds is None else max(1.0, max_seconds - (time.monotonic() - begun))
         saved = None if checkpoint is None else Checkpoint(checkpoint, self._key(queries, corpus, relevance, seed))
         self._learn(queries, corpus, relevance, learned, judged, seed, left, saved)
         self.info |= {
             "seed": seed,
+            "unsupervised": unsupervised,
             "train_queries": len(learned),
-            "corpus_fingerprint": given,
+            "corpus_fingerprint": given.fingerprint(),
         }
         return self
 
@@ -210,8 +222,7 @@ class SecondStage(RelevanceModel):
             "preset": self.preset,
             "settings": self.settings.model_dump(),
             "first_stage": first_config,
-            "mark_names": first_config.get("mark_names"),
-            "time_unit": first_config.get("time_unit"),
+            **{name: first_config.get(name) for name in _MEANING},
             **self.info,
         }
         tensors = {f"first_stage.{k}": v for k, v in first_tensors.items()} | self._own_tensors()
@@ -227,7 +238,7 @@ class SecondStage(RelevanceModel):
             model.given, model.log = None, TrainingLog()
             model.memory, model.literal = None, None
             model.first_stage = _unpack(config.pop("first_stage"), _under(tensors, "first_stage"))
-            model.info = {k: v for k, v in config.items() if k not in (*_HEAD, "mark_names", "time_unit")}
+            model.info = {k: v for k, v in config.items() if k not in (*_HEAD, *_MEANING)}
             if model.settings.kind == "memory":
                 model._load_memory(_under(tensors, "memory"))
             else:

@@ -20,11 +20,16 @@ from neuroseqret.batching import Batch
 
 Form = Literal["literal", "normalised"]
 
+_NUMBERS = 1 << 23  # of one table of candidates by events, 64 MB: candidates are padded to the query's length
+
 
 def deltas(query: Batch, candidates: Batch, form: Form = "normalised") -> tuple[Tensor, Tensor]:
     """Delta_t and Delta_x of every query and candidate: two (Q, C) float64, one query at a time in memory."""
-    rows = [_one_query(query, q, candidates, form) for q in range(len(query))]
-    return torch.stack([t for t, _ in rows]), torch.stack([x for _, x in rows])
+    together = max(1, _NUMBERS // max(query.times.shape[1], candidates.times.shape[1], 1))
+    parts = [rows_of(candidates, slice(k, k + together)) for k in range(0, max(len(candidates), 1), together)]
+    found = [[_one_query(query, q, part, form) for part in parts] for q in range(len(query))]
+    delta_t, delta_x = (torch.stack([torch.cat([part[k] for part in row]) for row in found]) for k in (0, 1))
+    return delta_t, delta_x
 
 
 def difference(
@@ -52,6 +57,11 @@ def _one_query(query: Batch, q: int, candidates: Batch, form: Form) -> tuple[Ten
         return delta_t, delta_x.double()
     longer = candidates.lengths.clamp(min=n).clamp(min=1)
     return delta_t / (longer * torch.where(end > 0, end, torch.ones_like(end))), delta_x / longer.double()
+
+
+def rows_of(batch: Batch, rows: slice) -> Batch:
+    """Some sequences of a batch."""
+    return Batch(batch.rows[rows], batch.times[rows], batch.marks[rows], batch.lengths[rows], batch.spans[rows])
 
 
 def _wide(values: Tensor, width: int) -> Tensor:

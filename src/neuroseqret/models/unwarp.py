@@ -6,8 +6,9 @@ whose slopes at the grid points are u itself; between grid points the interpolan
 slopes (Fritsch and Carlson). The regulariser :math:`\frac{1}{\sigma^2} \int_0^1 (u_\phi - 1)^2` comes from the same
 grid. :math:`\eta \sim N(0, \sigma)` is one shift a sequence, in training only; gaps do not change by it.
 
-The likelihood of unwarped times leaves out the factor of the raw gaps (see `heads`): with it U would shrink all gaps
-to raise the density, and collapse to 0.
+Left to the likelihood U would collapse: it would shrink all gaps to raise their density, which leaving out the factor
+of the raw gaps stops (see `heads`), and since gaps near 0 are all alike and easily foretold. So U learns only where the
+likelihood is a small part of the loss and the regulariser stands against it.
 """
 
 from __future__ import annotations

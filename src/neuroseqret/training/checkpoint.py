@@ -44,7 +44,10 @@ class LoopState:
 
     def check(self, loss: float, norm: float, phase: str, rate: float) -> None:
         """Stop a run that cannot recover, and say where it was."""
-        advice = f"lower the learning rate (now {rate:g}), or look for extreme times in the data"
+        advice = (
+            "look for extreme times in the data ('neuroseqret data info'), or take a lower learning rate in the "
+            f"settings, from Python (now {rate:g})"
+        )
         place = f"training broke in phase {phase!r} at step {self.step}"
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise DivergenceError(f"{place}: loss {loss:g}, gradient norm {norm:g}; {advice}")
