@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from cli.calling import call
+from neuroseqret.cli.fit import _clock
 from neuroseqret.datasets.simulate import simulate_retrieval
+from neuroseqret.methods import make
+from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.readers import write_folder
+from neuroseqret.sequences import EventSequences
 
 
 def test_fit_into_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +26,11 @@ def test_fit_into_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "model" / "notes.txt").write_text("mine")
     done = call("fit", "no-such-folder", "--model", "histogram", "--out", ".")
     assert ".: holds 'notes.txt', which would be lost; move it away or choose another name" in done.stderr
+
+
+def test_fit_says_how_the_clock_runs() -> None:
+    corpus = EventSequences.from_lists([([0.0, 2.0, 4.0, 6.0], [0, 1, 0, 1])] * 3, time_unit="days")
+    method = SelfAttention()
+    method.scale_on(corpus)
+    assert _clock(method, corpus.time_unit) == "gaps between events: typically 2 days, mostly 2 to 2"
+    assert _clock(make("random"), "days") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    from neuroseqret.models.base import RelevanceModel
     from neuroseqret.readers.folder import DataFolder
 
 
@@ -28,7 +30,12 @@ def fit(
         "default", "--preset", metavar="NAME", help="default, paper, or paper-NAME for a set of the paper."
     ),
     seed: int = typer.Option(
-        0, "--seed", metavar="N", min=0, max=2**32 - 1, help="Same seed, same machine: same weights."
+        0,
+        "--seed",
+        metavar="N",
+        min=0,
+        max=2**32 - 1,
+        help="Same seed, same machine: same weights (without --max-seconds).",
     ),
     max_seconds: float | None = typer.Option(
         None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Wall-clock budget of the training."
@@ -60,7 +67,20 @@ def fit(
     method.fit(queries, folder.corpus, folder.relevance, seed=seed, max_seconds=max_seconds, **options)
     method.save(out)
     shutil.rmtree(checkpoint, ignore_errors=True)
+    if (clock := _clock(method, folder.corpus.time_unit)) is not None:
+        remarks.print(clock, markup=False)
     remarks.print(f"{model} ({preset}) trained in {time.monotonic() - begun:.0f} s, written to {out}", markup=False)
+
+
+def _clock(method: RelevanceModel, unit: str | None) -> str | None:
+    """The time scale that was learned, in words, so that a wrong unit is seen; None where a method has none."""
+    from neuroseqret.models.features import TimeScale
+
+    scale = getattr(getattr(method, "first_stage", method), "scale", None)
+    if not isinstance(scale, TimeScale):
+        return None
+    low, middle, high = (max(math.exp(scale.mean + k * scale.sd) - scale.eps, 0.0) for k in (-1, 0, 1))
+    return f"gaps between events: typically {middle:.3g}{f' {unit}' if unit else ''}, mostly {low:.3g} to {high:.3g}"
 
 
 def _read(data: Path) -> DataFolder:
