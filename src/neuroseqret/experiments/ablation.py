@@ -104,7 +104,7 @@ def _similarity_term(measured: Measured) -> str:
         else "the similarity term is worth having"
     )
     return (
-        f"In words: κ alone has a higher MAP than the whole score on {better} sets, on average by "
+        f"In words: κ alone has a higher MAP than the whole score on {better} sets, on average "
         f"{number(mean, '+.1f')} points; the similarity term alone is {number(_mean(term), '+.1f')} points from the "
         f"whole score. So in `paper` {meaning}."
     )

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: Okabe and Ito's colours without the yellow, which is too light for a line on white, then a grey and a dark violet.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#8C8C8C", "#5D3A9B")
-#: Shapes and dashes that tell apart without colour.
-MARKERS = ("o", "s", "^", "D", "v", "*", "P", "X", "d")
+#: Shapes, with the sizes at which they look equally large, and dashes that tell apart without colour.
+MARKERS = (("o", 5.5), ("s", 5.0), ("^", 6.0), ("D", 5.0), ("v", 6.0), ("*", 9.0), ("P", 7.0), ("X", 7.0), ("d", 7.0))
 DASHES: tuple[tuple[int, tuple[float, ...]], ...] = (
     (0, ()),
     (0, (6, 2)),
@@ -75,4 +75,4 @@ def short_unit(largest: float, unit: str) -> tuple[float, str]:
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write a PNG without date or version in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / f"{name}.png", dpi=200, metadata={"Software": None})
+    figure.savefig(folder / f"{name}.png", dpi=200, metadata={"Software": None}, pil_kwargs={"optimize": True})

@@ -152,7 +152,7 @@ def findings(measured: Measured) -> list[Finding]:
 
 def _draw(found: Curves, folder: Path) -> None:
     names = list(dict.fromkeys(data for data, _ in found))
-    figure, axes = drawing.panels(len(names), height=3.6)
+    figure, axes = drawing.panels(len(names), height=3.3)
     for axis, data in zip(axes, names, strict=True):
         _panel(axis, {way: points for (d, way), points in found.items() if d == data})
         axis.set_title(data, fontsize=11)
@@ -178,9 +178,9 @@ def _panel(axis: Axes, ways: dict[str, list[Point]]) -> None:
             axis.plot(x, y, "*", color="#B00020", markersize=15, zorder=5, label=NAMES[way])
         else:
             place = WAYS.index(way) - 1
-            axis.plot(x, y, color=drawing.COLOURS[place], linestyle=drawing.DASHES[place], linewidth=1.3,
-                      marker=drawing.MARKERS[place], markersize=5.5, markevery=_spread(x), markeredgecolor="white",
-                      markeredgewidth=0.4, label=NAMES[way])  # fmt: skip
+            marker, size = drawing.MARKERS[place]
+            axis.plot(x, y, color=drawing.COLOURS[place], linestyle=drawing.DASHES[place], linewidth=1.3, marker=marker,
+                      markersize=size, markevery=_spread(x), label=NAMES[way])  # fmt: skip
 
 
 def _spread(x: list[float]) -> list[int]:

@@ -27,8 +27,8 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     parts = [
         "## Query lengths",
         "MAP in points, the whole corpus ranked, corpus seen; in brackets the difference to whole queries, whose MAP "
-        "is in the first table of accuracy. A run of Unif(10, 50) or Unif(50, 100) events is cut out of every test query "
-        "at a random place, the same for all methods; a query that is shorter stays whole, so a set of short "
+        "is in the first table of accuracy. A run of Unif(10, 50) or Unif(50, 100) events is cut out of every test "
+        "query at a random place, the same for all methods; a query that is shorter stays whole, so a set of short "
         "sequences changes little. Models and baselines are those of the accuracy tables, trained with whole queries. "
         "(The paper's caption says Unif(10, 50), its table's head 10 to 20.)",
     ]

@@ -19,6 +19,7 @@ Row = tuple[str, str]  # method and preset
 
 LEVEL = 0.05  # of significance, after Holm's correction
 DIFFERENT = 0.05  # points: less is rounding, and counts for nobody
+RANKED = {"full": "the whole corpus", "sampled": "lists as in the paper"}  # what a protocol ranks, in a table
 
 
 class Measured:

@@ -130,7 +130,7 @@ def _gaps(axis: Axes, one: dict[str, Any], common: list[int], result: Result, fa
     for place, mark in enumerate([*common, None]):
         at = marks == mark if mark is not None else ~np.isin(marks, common)
         if at.any():
-            axis.scatter(np.flatnonzero(at) + 2, gaps[at], 13, drawing.COLOURS[place], marker=drawing.MARKERS[place],
+            axis.scatter(np.flatnonzero(at) + 2, gaps[at], 13, drawing.COLOURS[place], marker=drawing.MARKERS[place][0],
                          zorder=2, label=_mark_name(result["mark_names"], mark))  # fmt: skip
 
 

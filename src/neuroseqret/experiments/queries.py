@@ -63,8 +63,8 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         [
             "## Query by query",
             "Gain in AP of the default models over the two best baselines of each set (the whole corpus ranked, corpus "
-            f"seen, AP averaged over seeds). Tied: within {TIED} points. Where an axis of the figure is logarithmic it is "
-            f"so beyond ±{NEAR:g} point: nearly all gains of such a set are small beside the largest.",
+            f"seen, AP averaged over seeds). Tied: within {TIED} points. Where an axis of the figure is logarithmic it "
+            f"is so beyond ±{NEAR:g} point: nearly all gains of such a set are small beside the largest.",
             picture("queries", "Gain in AP of every query, sorted, one panel a data set"),
             table(["data", "model", "baseline", "won, %", "tied, %", "lost, %", "mean gain"], lines, text=3),
         ]

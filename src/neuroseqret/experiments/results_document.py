@@ -79,7 +79,7 @@ run it.
 - **Hyper-parameters** were chosen on validation queries only, but not with equal effort. Each trained baseline had one
   search, three learning rates on two sets ([baselines.md](baselines.md)). `sharp` picks its gamma among {len(GAMMAS)}
   values on validation queries of each set. Our `default` preset is one recipe for all sets, with no value chosen a set,
-  but had far more trials while it was developed, which nobody counted. `paper` has the gamma, delta, batch size and D
+  but had far more trials while it was developed, which were not counted. `paper` has the gamma, delta, batch size and D
   of the paper's table (on a set that it does not have, those that most of its sets share) and had no search.
 
 {details("Commits and seeds", _commits_and_seeds(measured))}"""

@@ -11,11 +11,9 @@ from neuroseqret.experiments import plan
 from neuroseqret.experiments.accuracy import CONDITIONS, NAMES, NINE, above_all, marks
 from neuroseqret.experiments.lab import SECOND_STAGE
 from neuroseqret.experiments.markdown import MISSING, NOTHING, listed, number, of, table
-from neuroseqret.experiments.measured import DIFFERENT, Measured, Row, label, row_fit
+from neuroseqret.experiments.measured import DIFFERENT, RANKED, Measured, Row, label, row_fit
 from neuroseqret.experiments.plan import View
 from neuroseqret.methods import BASELINES, MODELS
-
-RANKED = {"full": "the whole corpus", "sampled": "lists as in the paper"}
 
 
 def report(measured: Measured) -> str:
@@ -44,10 +42,11 @@ def _best_baselines(measured: Measured) -> str:
         for data in measured.data:
             for name in measured.baselines(data, View(), corpus)[:1]:
                 best.setdefault(name, []).append(data)
-        shown = [f"`{name}` on {_sets(sets, len(measured.data))}" for name, sets in best.items()]
+        by_number = sorted(best.items(), key=lambda item: -len(item[1]))
+        shown = [f"`{name}` on {listed(sets) if len(sets) < 4 else f'{len(sets)} sets'}" for name, sets in by_number]
         if shown:
-            found.append(f"with the corpus {corpus} {listed(shown)}")
-    return f"The best baseline is, {'; '.join(found)}." if found else ""
+            found.append(f"{listed(shown)} with the corpus {corpus}")
+    return f"The best baseline is {', '.join(found)}." if found else ""
 
 
 def against_the_best(measured: Measured) -> str:
@@ -68,7 +67,7 @@ def against_the_best(measured: Measured) -> str:
                         *(_sets(sets, len(known)) for sets in by_sign),
                     ]
                 )
-    head = ["model", "corpus", f"above the {len(NINE)}", f"above all {len(BASELINES)}"]
+    head = ["model", "corpus", "above the nine", f"above all {len(BASELINES)}"]
     head += ["significantly above", "significantly below", "no significant difference"]
     return table(head, lines, text=len(head)) if lines else NOTHING
 

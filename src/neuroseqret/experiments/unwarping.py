@@ -60,10 +60,9 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             "is that with the median number of events, the relevant sequence has the nearest number; times from the "
             f"first event, at most {MOST} events. U is one function for all queries. {_meaning(shown)}",
             picture("unwarping", "The learned unwarping, a relevant pair before and after it, and what it moves"),
-            table(["model", "data", "largest move", "% of the window", "largest deviation of the slope from 1"], lines,
-                  text=2),
+            table(["model", "data", "largest move", "% of the window", "largest |slope − 1|, %"], lines, text=2),
         ]
-    )  # fmt: skip
+    )
 
 
 def _meaning(shown: dict[str, tuple[str, Result]]) -> str:
@@ -100,7 +99,7 @@ def _facts(result: Result) -> list[str]:
     largest = float(np.abs(moved - times).max())
     factor, unit = drawing.short_unit(largest, _unit(result))
     share = number(100 * largest / float(times[-1]), ".2g")
-    return [f"{number(factor * largest, '.2g')} {unit}", share, number(_steepest(result), ".2g")]
+    return [f"{number(factor * largest, '.2g')} {unit}", share, number(100 * _steepest(result), ".2g")]
 
 
 def _steepest(result: Result) -> float:
