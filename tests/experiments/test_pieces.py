@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from neuroseqret.baselines.histogram import Histogram
-from neuroseqret.experiments import hash_curve, hashing, qualitative, runtime, unwarping
+from neuroseqret.experiments import examples, hash_curve, hashing, qualitative, runtime, unwarping
 from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.lab import Lab, find_data
+from neuroseqret.experiments.lab import Lab, find_data, variant_fit
 from neuroseqret.experiments.measured import Measured
+from neuroseqret.experiments.plan import View
 from neuroseqret.hashing.codes import pack_bits
 from neuroseqret.hashing.tables import BucketTables
 from neuroseqret.models.self_attention import SelfAttention
@@ -77,6 +78,19 @@ def test_with_all_bits_a_bucket_holds_equal_codes():
     codes = pack_bits(np.random.default_rng(0).random((50, hash_curve.BITS)) < 0.5)
     codes[7] = codes[3]
     assert hash_curve.in_buckets(codes, codes[3], hash_curve.bucket_masks(hash_curve.BITS)).tolist() == [3, 7]
+
+
+def test_the_pair_for_unwarping_is_a_typical_query_and_a_relevant_sequence(lab):
+    fit = variant_fit("first", "paper")
+    task = lab.task(fit, View())
+    look = examples.unwarped_pair(lab.fitted(fit)[0], task)
+    row = task.queries.ids.tolist().index(look["query"]["id"])
+    assert task.queries.lengths[row] == np.sort(task.queries.lengths)[len(task.queries) // 2]
+    relevant = task.relevance.of(row)
+    ids = task.corpus.ids.tolist()
+    assert look["hit"]["id"] in [ids[place] for place in relevant]
+    nearest = np.abs(task.corpus.lengths[relevant] - task.queries.lengths[row]).min()
+    assert abs(len(look["hit"]["times"]) - len(look["query"]["times"])) == nearest
 
 
 def test_other_methods_alone_measure_nothing(lab):

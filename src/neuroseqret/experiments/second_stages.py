@@ -71,8 +71,8 @@ def _alike(measured: Measured, data: str, second: str, preset: str, corpus: str 
 
     A second stage shares the weights of its seed's first stage: other seeds' differ for other reasons.
     """
-    stages = (row_fit(data, (name, preset), corpus) for name in (second, "self"))
-    return measured.with_seeds(measured.common_seeds(*stages, View()))
+    after, before = (row_fit(data, (name, preset), corpus) for name in (second, "self"))
+    return measured.with_seeds(measured.common_seeds(after, before, View()))
 
 
 def _difference(
@@ -126,7 +126,8 @@ def _named(sets: list[str]) -> str:
 
 
 def _where(measured: Measured, sets: npt.NDArray[np.bool_]) -> list[str]:
-    return [name for name, chosen in zip(measured.data, sets.any((1, 2)).tolist(), strict=True) if chosen]
+    """Data sets of (data sets, second stages, measures) with a true one."""
+    return [name for name, chosen in zip(measured.data, sets, strict=True) if chosen.any()]
 
 
 def _gain(gain: float, p: float, places: int) -> str:
