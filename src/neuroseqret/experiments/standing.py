@@ -43,7 +43,7 @@ def _best_baselines(measured: Measured) -> str:
             for name in measured.baselines(data, View(), corpus)[:1]:
                 best.setdefault(name, []).append(data)
         by_number = sorted(best.items(), key=lambda item: -len(item[1]))
-        shown = [f"`{name}` on {listed(sets) if len(sets) < 4 else f'{len(sets)} sets'}" for name, sets in by_number]
+        shown = [f"`{name}` on {_few(sets, len(measured.data))}" for name, sets in by_number]
         if shown:
             found.append(f"{listed(shown)} with the corpus {corpus}")
     return f"The best baseline is {', '.join(found)}." if found else ""
@@ -95,6 +95,13 @@ def lead(measured: Measured, data: str, corpus: str, view: View, measure: str) -
     if not best or np.isnan(models).all():
         return None
     return best[0], measured.mean(row_fit(data, (best[0], "default"), corpus), view, measure) - float(np.nanmax(models))
+
+
+def _few(names: Sequence[str], known: int) -> str:
+    """Names of sets, their number where they are many."""
+    if len(names) == known > 1:
+        return f"all {known} sets"
+    return listed(names) if len(names) < 4 else f"{len(names)} sets"
 
 
 def _sets(names: Sequence[str], known: int) -> str:
