@@ -6,6 +6,7 @@ import pytest
 
 from cli.calling import call
 from experiments.fake_cells import put, ranking
+from neuroseqret.cli import console
 from neuroseqret.experiments.cells import Cells
 from neuroseqret.experiments.plan import Fit, View
 
@@ -45,6 +46,14 @@ def test_without_measuring_no_data_is_needed(tmp_path):
     done = call("experiment", "accuracy", "--no-measure")
     assert done.returncode == 0, done.stderr
     assert "| random | **50.0** |" in done.stdout
+
+
+def test_tables_are_not_wrapped_on_a_terminal(tmp_path, monkeypatch):
+    monkeypatch.setattr(console.out, "soft_wrap", False)  # as it is there
+    name = 130 * "x"
+    put(Cells(tmp_path / "results" / "cells"), Fit(data=name, method="random"), View(), ranking([0.5] * 5))
+    done = call("experiment", "accuracy", "--no-measure")
+    assert f"| method | {name} |" in done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(

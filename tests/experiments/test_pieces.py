@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from neuroseqret.baselines.histogram import Histogram
-from neuroseqret.experiments import hash_curve, hashing, qualitative, runtime, unwarping
+from neuroseqret.experiments import examples, hash_curve, hashing, qualitative, runtime, unwarping
 from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.lab import Lab, find_data
+from neuroseqret.experiments.lab import Lab, find_data, variant_fit
 from neuroseqret.experiments.measured import Measured
+from neuroseqret.experiments.plan import View
+from neuroseqret.hashing.codes import pack_bits
+from neuroseqret.hashing.tables import BucketTables
 from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.relevance import Relevance
 from simulated import simulate
@@ -49,7 +52,45 @@ def test_measured_once_and_reported(lab, part):
 def test_every_way_has_a_name_and_every_hash_can_be_made():
     assert set(hashing.NAMES) == set(hash_curve.WAYS)
     for make in hash_curve.HASHES.values():
-        assert make().bits == hash_curve.BITS
+        assert make("audio").bits == make("no set of the paper's").bits == hash_curve.BITS
+
+
+def test_the_papers_hash_has_its_weights_where_the_paper_gives_them():
+    assert hash_curve.HASHES["paper"]("audio").weights[:3] == pytest.approx((0.4, 0.3, 0.3))
+    assert hash_curve.HASHES["paper-without-saturation"]("audio").weights[:3] == pytest.approx((4 / 7, 0, 3 / 7))
+    assert hash_curve.HASHES["paper-without-evenness"]("health").weights[:3] == pytest.approx((0, 0.5, 0.5))
+    assert hash_curve.HASHES["paper"]("soccer").weights[:3] == pytest.approx((1 / 3, 1 / 3, 1 / 3))
+
+
+@pytest.mark.parametrize("length", [1, 6, 20])
+def test_buckets_are_those_of_the_tables(length):
+    rng = np.random.default_rng(1)
+    bits = rng.random((300, hash_curve.BITS)) < 0.15  # many equal bits, so that long buckets hold something
+    codes = pack_bits(bits)
+    tables = BucketTables.build(codes, hash_curve.BITS, hash_curve.TABLES, length)
+    for row in range(20):
+        found = hash_curve.in_buckets(codes, codes[row], hash_curve.bucket_masks(length))
+        margins = np.ones(hash_curve.BITS, np.float32)
+        np.testing.assert_array_equal(found, np.sort(tables.candidates(codes[row], margins)))
+
+
+def test_with_all_bits_a_bucket_holds_equal_codes():
+    codes = pack_bits(np.random.default_rng(0).random((50, hash_curve.BITS)) < 0.5)
+    codes[7] = codes[3]
+    assert hash_curve.in_buckets(codes, codes[3], hash_curve.bucket_masks(hash_curve.BITS)).tolist() == [3, 7]
+
+
+def test_the_pair_for_unwarping_is_a_typical_query_and_a_relevant_sequence(lab):
+    fit = variant_fit("first", "paper")
+    task = lab.task(fit, View())
+    look = examples.unwarped_pair(lab.fitted(fit)[0], task)
+    row = task.queries.ids.tolist().index(look["query"]["id"])
+    assert task.queries.lengths[row] == np.sort(task.queries.lengths)[len(task.queries) // 2]
+    relevant = task.relevance.of(row)
+    ids = task.corpus.ids.tolist()
+    assert look["hit"]["id"] in [ids[place] for place in relevant]
+    nearest = np.abs(task.corpus.lengths[relevant] - task.queries.lengths[row]).min()
+    assert abs(len(look["hit"]["times"]) - len(look["query"]["times"])) == nearest
 
 
 def test_other_methods_alone_measure_nothing(lab):
@@ -67,11 +108,11 @@ def test_every_curve_begins_near_exhaustive_search_and_compares_less_and_less():
     unit = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
     corpus, queries = unit[:600], unit[600:]
     truth = Relevance(np.arange(21) * 30, np.arange(600), 600)
-    exhaustive = hash_curve.curve("exhaustive", corpus, queries, truth)
+    exhaustive = hash_curve.curve("exhaustive", "toy", corpus, queries, truth)
     assert exhaustive == [{"compared": 1.0, "nDCG@10": pytest.approx(exhaustive[0]["nDCG@10"])}]
     assert exhaustive[0]["nDCG@10"] > 0.95
     for way in ("hyperplanes", "rotation", "multi-probe", "cells"):
-        points = hash_curve.curve(way, corpus, queries, truth)
+        points = hash_curve.curve(way, "toy", corpus, queries, truth)
         compared = [point["compared"] for point in points]
         assert compared == sorted(compared, reverse=True)
         assert min(compared) < 0.3

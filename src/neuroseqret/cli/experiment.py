@@ -94,4 +94,5 @@ def experiment(
         results_document.write(measured, document, figures)
         out.print(f"{document}: made from {len(measured.configs)} cells", markup=False)
     else:
-        out.print(experiments[name].report(measured, figures), markup=False)
+        # A table that is wrapped at the terminal's width is no Markdown any more.
+        out.print(experiments[name].report(measured, figures), markup=False, soft_wrap=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from neuroseqret.evaluation.significance import holm
 from neuroseqret.experiments.lab import Lab, variant_fit
-from neuroseqret.experiments.markdown import Finding, deviation, measured_table, number, of
-from neuroseqret.experiments.measured import LEVEL, Measured
+from neuroseqret.experiments.markdown import Finding, decimals, deviation, measured_table, number, of
+from neuroseqret.experiments.measured import DIFFERENT, LEVEL, Measured
 from neuroseqret.experiments.plan import View
 
 PAPER = {
@@ -46,21 +46,21 @@ def measure(lab: Lab) -> None:
 
 def report(measured: Measured, figures: Path | None = None) -> str:
     """MAP of the whole models, differences of the variants, both of the seed that all of them have."""
-    return "\n\n".join(
-        [
-            "## Ablation",
-            "MAP of test queries in points, the whole corpus ranked, corpus seen, seed 0 alone: the whole model, its "
-            "deviation over the seeds that were measured, and below the difference that a variant makes. ▲ and ▼: "
-            "significant (paired randomisation test over queries, p ≤ 0.05 after Holm's correction over the table; "
-            "that does not know of seeds: a difference within their deviation may be chance). The last column is the "
-            "mean over the sets on which both were measured. The paper's ablation is of CrossAttn, this one of "
-            "SelfAttn, whose score has the same terms.",
-            "### The paper's six scores (preset `paper`)",
-            _table(measured, PAPER),
-            "### What the default preset adds, one at a time",
-            _table(measured, DEFAULT),
-        ]
-    )
+    parts = [
+        "## Ablation",
+        "MAP of test queries in points, the whole corpus ranked, corpus seen, seed 0 alone: the whole model, its "
+        "deviation over the seeds that were measured, and below the difference that a variant makes. ▲ and ▼: "
+        "significant (paired randomisation test over queries, p ≤ 0.05 after Holm's correction over the table; "
+        "that does not know of seeds: a difference within their deviation may be chance). The last column is the "
+        "mean over the sets on which both were measured. The paper's ablation is of CrossAttn, this one of "
+        "SelfAttn, whose score has the same terms.",
+        "### The paper's six scores (preset `paper`)",
+        _table(measured, PAPER),
+        _similarity_term(measured),
+        "### What the default preset adds, one at a time",
+        _table(measured, DEFAULT),
+    ]
+    return "\n\n".join(filter(None, parts))
 
 
 def _table(every_seed: Measured, variants: dict[str, str]) -> str:
@@ -71,17 +71,43 @@ def _table(every_seed: Measured, variants: dict[str, str]) -> str:
     pairs = [(variant_fit(d, name), variant_fit(d, base)) for name in others for d in sets]
     p = holm(measured.p_values(pairs, View(), "AP")).reshape(len(others), -1)
     spread = [deviation(every_seed.values(variant_fit(d, base), View())) for d in sets]
+    means = [measured.mean(variant_fit(d, base), View()) for d in sets]
+    places = [decimals([mean]) for mean in means]
     lines = [
-        [variants[base], *(number(measured.mean(variant_fit(d, base), View())) for d in sets), ""],
-        ["standard deviation over seeds", *(number(value) for value in spread), number(_mean(spread))],
+        [variants[base], *(number(mean, f".{n}f") for mean, n in zip(means, places, strict=True)), ""],
+        [
+            "standard deviation over seeds",
+            *(number(value, f".{n}f") for value, n in zip(spread, places, strict=True)),
+            number(_mean(spread)),
+        ],
     ]
     for name, row in zip(others, p, strict=True):
         cells = [
-            number(g, "+.1f") + ("" if not q <= LEVEL else "▲" if g > 0 else "▼")
-            for g, q in zip(gains[name], row, strict=True)
+            number(g, f"+.{n}f") + ("" if not q <= LEVEL else "▲" if g > 0 else "▼")
+            for g, q, n in zip(gains[name], row, places, strict=True)
         ]
         lines.append([variants[name], *cells, number(_mean(gains[name]), "+.1f")])
     return measured_table(["variant", *sets, "mean"], lines)
+
+
+def _similarity_term(measured: Measured) -> str:
+    """The main result on the paper's score, in words."""
+    first = measured.with_seeds({0})
+    alone = _known([gain(first, data, "paper-kernel-only", "paper") for data in measured.data])
+    term = _known([gain(first, data, "paper-similarity-only", "paper") for data in measured.data])
+    if not alone or not term:
+        return ""
+    better, mean = of(_higher(alone), len(alone)), _mean(alone)
+    meaning = (
+        "the similarity term leads the score and costs more than it gives"
+        if mean >= DIFFERENT and _higher(alone) > len(alone) / 2
+        else "the similarity term is worth having"
+    )
+    return (
+        f"In words: κ alone has a higher MAP than the whole score on {better} sets, on average "
+        f"{number(mean, '+.1f')} points; the similarity term alone is {number(_mean(term), '+.1f')} points from the "
+        f"whole score. So in `paper` {meaning}."
+    )
 
 
 def gain(measured: Measured, data: str, name: str, base: str) -> float:
@@ -89,32 +115,55 @@ def gain(measured: Measured, data: str, name: str, base: str) -> float:
     return measured.mean(variant_fit(data, name), View()) - measured.mean(variant_fit(data, base), View())
 
 
+def _known(values: list[float]) -> list[float]:
+    return [value for value in values if not np.isnan(value)]
+
+
 def _mean(values: list[float]) -> float:
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)) if known else float("nan")
+    return float(np.mean(_known(values))) if _known(values) else float("nan")
+
+
+def _higher(gains: list[float]) -> int:
+    return sum(gain >= DIFFERENT for gain in gains)
+
+
+def _lower(gains: list[float]) -> int:
+    return sum(gain <= -DIFFERENT for gain in gains)
 
 
 def findings(measured: Measured) -> list[Finding]:
     """The paper's statements on its ablation."""
     measured = measured.with_seeds({0})
-    losses = {name: [gain(measured, d, name, "paper") for d in measured.data] for name in PAPER if name != "paper"}
-    known = [[g for g in row if not np.isnan(g)] for row in losses.values()]
-    cells = [g for row in known for g in row]
+    losses = {
+        name: _known([gain(measured, data, name, "paper") for data in measured.data])
+        for name in PAPER
+        if name != "paper"
+    }
+    cells = [g for row in losses.values() for g in row]
     if not cells:
         return [Finding("The whole score is best on all sets; without κ it is far worse; U helps.", "")]
-    means = {name: _mean(row) for name, row in losses.items()}
-    unwarping = [g for g in losses["paper-no-unwarping"] if not np.isnan(g)]
-    added = [g for d in measured.data if not np.isnan(g := gain(measured, d, "unwarping", "default"))]
+    added = _known([gain(measured, data, "unwarping", "default") for data in measured.data])
+    unmarked = _known([gain(measured, data, "paper-no-marks", "paper-no-times") for data in measured.data])
+    no_unwarping = losses["paper-no-unwarping"]
     return [
         Finding(
             "The whole score is best on all sets, and without κ it is far worse.",
-            f"leaving a part out lowers MAP in {of(sum(g < 0 for g in cells), len(cells))} cases; on average "
-            + ", ".join(f"{PAPER[name]}: {number(mean, '+.1f')}" for name, mean in means.items())
+            f"leaving a part out lowers MAP in {of(_lower(cells), len(cells))} cases and raises it in "
+            f"{_higher(cells)}; on average "
+            + ", ".join(f"{PAPER[name]}: {number(_mean(row), '+.1f')}" for name, row in losses.items())
             + " points",
         ),
         Finding(
+            "Without the similarity of marks the score is better than without that of times.",
+            f"it has a higher MAP on {of(_higher(unmarked), len(unmarked))} sets, a lower one on {_lower(unmarked)}; "
+            f"on average {number(_mean(unmarked), '+.1f')} points"
+            if unmarked
+            else "",
+        ),
+        Finding(
             "Without the unwarping U all sets lose.",
-            f"leaving U out of `paper` loses on {of(sum(g < 0 for g in unwarping), len(unwarping))} sets; putting it "
-            f"into `default` gains on {of(sum(g > 0 for g in added), len(added))}",
+            f"leaving U out of `paper` loses on {of(_lower(no_unwarping), len(no_unwarping))} sets and gains on "
+            f"{_higher(no_unwarping)}; putting it into `default` gains on {of(_higher(added), len(added))} and loses "
+            f"on {_lower(added)}",
         ),
     ]

@@ -36,13 +36,11 @@ def best_hits(model: RelevanceModel, task: Task, number: int) -> dict[str, Any]:
 
 
 def unwarped_pair(model: SelfAttention, task: Task) -> dict[str, Any]:
-    """U on a grid, and the query with the median AP before and after U, beside its best-ranked relevant sequence."""
+    """U on a grid, and a relevant pair, the query before and after U: the same pair whatever the model."""
     warp = model.network.unwarp
     if warp is None:
         raise UserError("the model has no unwarping")
-    row, answers = _median_query(model, task)
-    relevant = set(task.relevance.of(row).tolist())
-    best = next((place for place in answers.top_rows[row].tolist() if place in relevant), min(relevant))
+    row, hit = _typical_pair(task)
     times = torch.linspace(0, warp.horizon, GRID, dtype=torch.float64)
     with torch.no_grad():
         mapped = warp(times).numpy()
@@ -53,8 +51,17 @@ def unwarped_pair(model: SelfAttention, task: Task) -> dict[str, Any]:
         "times": _short(times.numpy()),
         "unwarped_times": _short(mapped),
         "query": _events(query, unwarped=_short(moved[:MOST] - moved[0])),
-        "hit": _events(task.corpus[best]),
+        "hit": _events(task.corpus[hit]),
     }
+
+
+def _typical_pair(task: Task) -> tuple[int, int]:
+    """The query with the median number of events, and the relevant sequence whose number is nearest."""
+    order = np.argsort(task.queries.lengths, kind="stable")
+    row = int(order[len(order) // 2])
+    relevant = np.sort(task.relevance.of(row))
+    nearest = np.argmin(np.abs(task.corpus.lengths[relevant] - task.queries.lengths[row]))
+    return row, int(relevant[nearest])
 
 
 def _median_query(model: RelevanceModel, task: Task) -> tuple[int, Answers]:

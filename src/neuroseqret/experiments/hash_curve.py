@@ -1,8 +1,9 @@
 """nDCG@10 against the share of the corpus that is compared, for every way from a query to its candidates.
 
 Buckets as in the paper: M tables of L bits of the code, the candidates are the union of the query's M buckets, and L
-makes the curve. Multi-probe visits further buckets, and the nearest codes of what it meets stay; cells are visited
-nearest centre first. For these two the number of wanted candidates makes the curve.
+makes the curve. They are found by comparing codes, since a table of 2^L buckets is too large for long L. Multi-probe
+visits further buckets, and the nearest codes of what it meets stay; cells are visited nearest centre first. For these
+two the number of wanted candidates makes the curve.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuroseqret.hashing.cells import Cells
-from neuroseqret.hashing.codes import HashFunction, pack_bits
+from neuroseqret.hashing.codes import Codes, HashFunction, pack_bits
 from neuroseqret.hashing.hamming import nearest_of
 from neuroseqret.hashing.hyperplanes import RandomHyperplanes
 from neuroseqret.hashing.network import HashNetwork
@@ -27,25 +28,47 @@ Find = Callable[[int], Rows]  # candidates of a query
 Point = dict[str, float]
 
 BITS, TABLES, K = 64, 10, 10
-LENGTHS = (*range(1, 13), 14, 16, 18, 20)
+LENGTHS = (*range(1, 13), 14, 16, 18, 20, 22, 24, 28, 32, 40, 48, 56, 64)
 FRACTIONS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
-HASHES: dict[str, Callable[[], HashFunction]] = {
-    "hyperplanes": lambda: RandomHyperplanes(BITS),
-    "paper": lambda: HashNetwork(BITS, preset="paper"),
-    "paper-without-evenness": lambda: HashNetwork(BITS, preset="paper-without-evenness"),
-    "paper-without-saturation": lambda: HashNetwork(BITS, preset="paper-without-saturation"),
-    "paper-without-redundancy": lambda: HashNetwork(BITS, preset="paper-without-redundancy"),
-    "rotation": lambda: RotationCodes(BITS),
-    "default": lambda: HashNetwork(BITS, preset="default"),
+#: eta_1, eta_2, eta_3 of the paper's table of hyper-parameters; a set that it does not have gets equal ones.
+PAPER_ETA = {
+    "audio": (0.4, 0.3, 0.3),
+    "celebrity": (0.4, 0.3, 0.3),
+    "electricity": (0.4, 0.3, 0.3),
+    "health": (0.5, 0.25, 0.25),
+    "sports": (0.5, 0.25, 0.25),
+    "twitter": (0.4, 0.3, 0.3),
+    "amazon": (0.5, 0.25, 0.25),
+}
+
+
+def paper_hash(preset: str, data: str, left_out: int | None = None) -> HashFunction:
+    """The paper's objective with its weights for a data set, without one of its terms if told so; they sum to 1."""
+    if data not in PAPER_ETA:
+        return HashNetwork(BITS, preset=preset)
+    first, second, third = (0.0 if term == left_out else eta for term, eta in enumerate(PAPER_ETA[data]))
+    total = first + second + third
+    return HashNetwork(BITS, preset=preset, eta=(first / total, second / total, third / total))
+
+
+#: Hash functions for a data set of a name.
+HASHES: dict[str, Callable[[str], HashFunction]] = {
+    "hyperplanes": lambda data: RandomHyperplanes(BITS),
+    "paper": lambda data: paper_hash("paper", data),
+    "paper-without-evenness": lambda data: paper_hash("paper-without-evenness", data, left_out=0),
+    "paper-without-saturation": lambda data: paper_hash("paper-without-saturation", data, left_out=1),
+    "paper-without-redundancy": lambda data: paper_hash("paper-without-redundancy", data, left_out=2),
+    "rotation": lambda data: RotationCodes(BITS),
+    "default": lambda data: HashNetwork(BITS, preset="default"),
 }
 WAYS = ("exhaustive", *HASHES, "multi-probe", "cells")
 
 
-def curve(way: str, corpus: Vectors, queries: Vectors, relevance: Relevance) -> list[Point]:
-    """Points of one way, most compared first; every way ranks its candidates by the same scores."""
+def curve(way: str, data: str, corpus: Vectors, queries: Vectors, relevance: Relevance) -> list[Point]:
+    """Points of one way on a data set, most compared first; every way ranks its candidates by the same scores."""
     scores = queries @ corpus.T
     points = []
-    for find, centres in _finders(way, corpus, queries):
+    for find, centres in _finders(way, data, corpus, queries):
         compared, rankings = 0, []
         for query in range(len(queries)):
             rows = find(query)
@@ -58,7 +81,7 @@ def curve(way: str, corpus: Vectors, queries: Vectors, relevance: Relevance) -> 
     return points
 
 
-def _finders(way: str, corpus: Vectors, queries: Vectors) -> Iterator[tuple[Find, int]]:
+def _finders(way: str, data: str, corpus: Vectors, queries: Vectors) -> Iterator[tuple[Find, int]]:
     """Ways to candidates, each with the number of centres that it compares before."""
     n = len(corpus)
     wanted = [max(K, int(fraction * n)) for fraction in FRACTIONS]
@@ -69,11 +92,11 @@ def _finders(way: str, corpus: Vectors, queries: Vectors) -> Iterator[tuple[Find
         for number in wanted:
             yield lambda query, w=number: order[_runs(*cells.candidates(queries[query], w))], len(cells.centres)  # type: ignore[misc]
     else:
-        hashed = RotationCodes(BITS) if way == "multi-probe" else HASHES[way]()
+        hashed = RotationCodes(BITS) if way == "multi-probe" else HASHES[way](data)
         codes, margins = hashed.fit(corpus).encode(corpus), hashed.margins(queries)
-        asked, space = pack_bits(margins > 0), Workspace.of(n)
+        asked = pack_bits(margins > 0)
         if way == "multi-probe":
-            tables = BucketTables.build(codes, BITS, TABLES)
+            tables, space = BucketTables.build(codes, BITS, TABLES), Workspace.of(n)
             for number in wanted:
 
                 def probed(query: int, w: int = number) -> Rows:
@@ -83,8 +106,25 @@ def _finders(way: str, corpus: Vectors, queries: Vectors) -> Iterator[tuple[Find
                 yield probed, 0
         else:
             for length in LENGTHS:
-                union = BucketTables.build(codes, BITS, TABLES, length)
-                yield lambda query, u=union: u.candidates(asked[query], margins[query], workspace=space), 0  # type: ignore[misc]
+                yield lambda query, m=bucket_masks(length): in_buckets(codes, asked[query], m), 0  # type: ignore[misc]
+
+
+def bucket_masks(length: int) -> Codes:
+    """Which bits of the code each table looks at: the same random ones, more of them the greater the length."""
+    rng = np.random.default_rng(0)
+    chosen = np.zeros((TABLES, BITS), bool)
+    for table in chosen:
+        table[rng.permutation(BITS)[:length]] = True
+    return pack_bits(chosen)
+
+
+def in_buckets(codes: Codes, code: Codes, masks: Codes) -> Rows:
+    """Rows of the buckets that a code lies in: equal to it in all bits of one of the masks."""
+    differing = codes[:, 0] ^ code[0]  # BITS fill one word
+    met = np.zeros(len(codes), bool)
+    for mask in masks[:, 0]:
+        met |= (differing & mask) == 0
+    return np.flatnonzero(met)
 
 
 def _best(rows: Rows, scores: Vectors) -> Rows:

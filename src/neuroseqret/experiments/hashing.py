@@ -10,10 +10,10 @@ import numpy as np
 
 from neuroseqret.experiments import drawing
 from neuroseqret.experiments.cells import Result
-from neuroseqret.experiments.hash_curve import TABLES, WAYS, Point, Vectors, curve
+from neuroseqret.experiments.hash_curve import BITS, LENGTHS, TABLES, WAYS, K, Point, Vectors, curve
 from neuroseqret.experiments.lab import Lab, Piece
-from neuroseqret.experiments.markdown import NOTHING, Finding, bold_best, counted, number, picture, table
-from neuroseqret.experiments.measured import Measured
+from neuroseqret.experiments.markdown import NOTHING, Finding, bold_best, counted, decimals, number, picture, table
+from neuroseqret.experiments.measured import DIFFERENT, Measured
 from neuroseqret.experiments.plan import Fit, View
 from neuroseqret.models.base import Embedder
 from neuroseqret.relevance import Relevance
@@ -33,6 +33,7 @@ NAMES = {
     "multi-probe": "multi-probe (ITQ codes)",
     "cells": "cells (as in the index)",
 }
+SPACING = 1.5  # factor between two points of a curve that have a sign
 SHARES = (0.1, 0.02)  # of the corpus compared, at which the tables read the curves
 
 Curves = dict[tuple[str, str], list[Point]]
@@ -49,7 +50,7 @@ def measure(lab: Lab) -> None:
         return model.embed(task.corpus, "corpus"), model.embed(task.queries, "query"), task.relevance
 
     def look(fit: Fit, way: str) -> Result:
-        return {"points": curve(way, *embedded(fit))}
+        return {"points": curve(way, fit.data, *embedded(fit))}
 
     pieces = []
     for data in lab.data:
@@ -76,12 +77,15 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Hashing",
-            "nDCG@10 of test queries on the embeddings of `self (default)`, seed 0, corpus seen, against the factor by "
-            "which comparisons are fewer than in exhaustive search (the star). Bucket methods are the paper's: "
-            f"{TABLES} tables of L bits of a 64-bit code, the union of the query's buckets is ranked, L makes the "
-            "curve. Multi-probe visits further buckets, cells are inverted lists with centres (comparing with these "
-            "counts, comparing codes does not); there the number of wanted candidates makes the curve. A curve that "
-            "stays at the left cannot narrow the corpus down: its codes are all alike.",
+            "nDCG@10 of test queries on the embeddings of `self (default)`, seed 0, corpus seen, as a share of that of "
+            "exhaustive search (the star), against the factor by which comparisons are fewer. Bucket methods are the "
+            f"paper's: {TABLES} tables of L bits of a {BITS}-bit code, the union of the query's buckets is ranked, and "
+            f"L, from 1 to {LENGTHS[-1]}, makes the curve. The paper's objective has the weights η of its table on the "
+            "sets that it has, equal ones elsewhere; what an ablation leaves is scaled to the same sum. Multi-probe "
+            "visits further buckets, cells are inverted lists with centres (comparing with these counts, comparing "
+            "codes does not); there the number of wanted candidates makes the curve. A curve ends where fewer than "
+            f"{K} sequences are compared, or with all bits in use: one that ends early has many sequences with equal "
+            "codes, and no number of bits tells them apart.",
             picture("hashing", "nDCG@10 against the reduction in comparisons, one panel a data set"),
             "nDCG@10 in points at two shares of the corpus compared, read off the curves (linear in the logarithm of "
             "the share); a dash where a curve does not get there. Where two ways are counted against each other, a "
@@ -98,7 +102,8 @@ def _table(found: Curves, share: float) -> str:
     for data in names:
         values = [100 * at_share(found.get((data, way), []), share) for way in ways]
         whole = 100 * at_share(found.get((data, "exhaustive"), []), 1)
-        columns.append([number(whole), *bold_best([number(v) for v in values], values)])
+        form = f".{decimals([whole, *values])}f"
+        columns.append([number(whole, form), *bold_best([number(v, form) for v in values], values)])
     lines = [[NAMES[way], *cells] for way, *cells in zip(["exhaustive", *ways], *columns, strict=True)]
     return table([f"{100 * share:g} % compared", *names], lines)
 
@@ -121,11 +126,11 @@ def findings(measured: Measured) -> list[Finding]:
     def above(first: str, second: str) -> tuple[int, int]:
         """Sets where the first is higher, of those where one gets there; a curve that does not is below."""
         pairs = [
-            [np.nan_to_num(at_share(found.get((data, way), []), SHARES[0]), nan=-1.0) for way in (first, second)]
+            [np.nan_to_num(100 * at_share(found.get((data, way), []), SHARES[0]), nan=-1.0) for way in (first, second)]
             for data in measured.data
         ]
         reached = [(mine, theirs) for mine, theirs in pairs if max(mine, theirs) >= 0]
-        return sum(mine > theirs for mine, theirs in reached), len(reached)
+        return sum(mine - theirs >= DIFFERENT for mine, theirs in reached), len(reached)
 
     at = f"with {100 * SHARES[0]:g} % compared"
     learned = {
@@ -135,43 +140,53 @@ def findings(measured: Measured) -> list[Finding]:
         "multi-probe is above ITQ without further buckets on": above("multi-probe", "rotation"),
     }
     terms = {
-        f"{at} the whole objective is above itself {NAMES[way]} on": above("paper", way)
+        f"the whole objective is above itself {NAMES[way]} on": above("paper", way)
         for way in WAYS
         if way.startswith("paper-")
     }
     return [
         Finding("At equal comparisons the learned hash keeps more than random hyperplanes.", counted(learned)),
-        Finding("Each of the objective's terms helps, η1 most.", counted(terms)),
+        Finding("Each of the objective's terms helps, η1 most.", f"{at} {counted(terms)}" if counted(terms) else ""),
     ]
 
 
 def _draw(found: Curves, folder: Path) -> None:
     names = list(dict.fromkeys(data for data, _ in found))
-    figure, axes = drawing.panels(len(names), height=2.9)
+    figure, axes = drawing.panels(len(names), height=3.3)
     for axis, data in zip(axes, names, strict=True):
         _panel(axis, {way: points for (d, way), points in found.items() if d == data})
-        axis.set_title(data, fontsize=9)
+        axis.set_title(data, fontsize=11)
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter("{x:g}")
         axis.set_xlim(left=0.8)
         axis.margins(y=0.08)
-        axis.set_xlabel("times fewer comparisons", fontsize=8)
-        axis.set_ylabel("nDCG@10, points", fontsize=8)
-    drawing.legend(figure, axes, columns=4)
+        axis.set_xlabel("times fewer comparisons", fontsize=9)
+    drawing.legend(figure, drawing.named_lines(axes))
     drawing.save(figure, folder, "hashing")
 
 
 def _panel(axis: Axes, ways: dict[str, list[Point]]) -> None:
+    whole = at_share(ways.get("exhaustive", []), 1)
+    relative = whole > 0  # else there is nothing to compare with, as long as exhaustive search is not measured
+    unit = 100 / whole if relative else 100.0
+    axis.set_ylabel(f"nDCG@10, {'% of exhaustive' if relative else 'points'}", fontsize=9)
     for way, points in ways.items():
         shown = [p for p in points if p["compared"] > 0]
         x = [1 / p["compared"] for p in shown]
-        y = [100 * p["nDCG@10"] for p in shown]
+        y = [unit * p["nDCG@10"] for p in shown]
         if way == "exhaustive":
-            axis.plot(x, y, "*", color="#B00020", markersize=13, zorder=5, label=NAMES[way])
+            axis.plot(x, y, "*", color="#B00020", markersize=15, zorder=5, label=NAMES[way])
         else:
             place = WAYS.index(way) - 1
-            colour, marker = drawing.COLOURS[place], drawing.MARKERS[place]
-            dashes = "--" if way.startswith("paper-") else "-"
-            axis.plot(
-                x, y, color=colour, marker=marker, linestyle=dashes, linewidth=1.1, markersize=3, label=NAMES[way]
-            )
+            marker, size = drawing.MARKERS[place]
+            axis.plot(x, y, color=drawing.COLOURS[place], linestyle=drawing.DASHES[place], linewidth=1.3, marker=marker,
+                      markersize=size, markevery=_spread(x), label=NAMES[way])  # fmt: skip
+
+
+def _spread(x: list[float]) -> list[int]:
+    """Points that get a sign: the last, and before it those that are not too near to the one after."""
+    kept: list[int] = []
+    for place in range(len(x) - 1, -1, -1):
+        if not kept or x[kept[-1]] / x[place] > SPACING:
+            kept.append(place)
+    return kept[::-1]

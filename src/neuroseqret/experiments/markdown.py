@@ -26,9 +26,9 @@ class Finding:
         return f"- **The paper:** {self.claim} **Here:** {found}"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are numbers."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> str:
+    """A table whose first `text` columns are text and whose others are numbers."""
+    lines = [head, ["---"] * text + ["---:"] * (len(head) - text), *rows]
     escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)  # a data set may be called so
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
@@ -44,12 +44,19 @@ def _is_known(cell: str) -> bool:
     return cell not in ("", MISSING)
 
 
-def points(values: FloatArray) -> str:
+def points(values: FloatArray, places: int = 1) -> str:
     """Mean and standard deviation over seeds (of a sample: n - 1); a single value has no deviation."""
     if not len(values):
         return MISSING
-    spread = f" ± {deviation(values):.1f}" if len(values) > 1 else ""
-    return f"{values.mean():.1f}{spread}"
+    spread = f" ± {deviation(values):.{places}f}" if len(values) > 1 else ""
+    return f"{values.mean():.{places}f}{spread}"
+
+
+def point_column(values: Sequence[FloatArray]) -> list[str]:
+    """A column of a table: one array of seeds a row, the best in bold."""
+    means = [float(one.mean()) if len(one) else float("nan") for one in values]
+    places = decimals(means)
+    return bold_best([points(one, places) for one in values], means)
 
 
 def deviation(values: FloatArray) -> float:
@@ -57,16 +64,37 @@ def deviation(values: FloatArray) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
+def decimals(values: Sequence[float]) -> int:
+    """Two where all numbers of a column are below 10, since a tenth would hide what tells them apart; else one."""
+    known = [abs(value) for value in values if not math.isnan(value)]
+    return 2 if known and max(known) < 10 else 1
+
+
 def number(value: float, form: str = ".1f") -> str:
-    """A number, or a dash where there is none."""
-    return MISSING if math.isnan(value) else format(value, form)
+    """A number with a real minus sign and no sign where it rounds to zero, or a dash where there is none."""
+    if math.isnan(value):
+        return MISSING
+    shown = format(value, form)
+    return shown.replace("-", "−") if any(digit in "123456789" for digit in shown) else shown.lstrip("+-")
+
+
+def percent(share: float) -> str:
+    """`70 %`."""
+    return f"{100 * share:.0f} %"
 
 
 def bold_best(column: Sequence[str], means: Sequence[float]) -> list[str]:
-    """The cell with the highest mean in bold."""
+    """The cell with the highest mean in bold, and all that print the same mean."""
     known = [mean for mean in means if not math.isnan(mean)]
-    best = max(known) if known else float("nan")
-    return [f"**{cell}**" if mean == best else cell for cell, mean in zip(column, means, strict=True)]
+    best = _mean_of(column[list(means).index(max(known))]) if known else ""
+    return [
+        f"**{cell}**" if not math.isnan(mean) and _mean_of(cell) == best else cell
+        for cell, mean in zip(column, means, strict=True)
+    ]
+
+
+def _mean_of(cell: str) -> str:
+    return cell.split(" ")[0]
 
 
 def details(summary: str, text: str) -> str:

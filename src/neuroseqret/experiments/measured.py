@@ -18,6 +18,8 @@ from neuroseqret.sequences import FloatArray
 Row = tuple[str, str]  # method and preset
 
 LEVEL = 0.05  # of significance, after Holm's correction
+DIFFERENT = 0.05  # points: less is rounding, and counts for nobody
+RANKED = {"full": "the whole corpus", "sampled": "lists as in the paper"}  # what a protocol ranks, in a table
 
 
 class Measured:
@@ -121,14 +123,19 @@ class Measured:
             p[list(places)] = randomisation_test(np.stack(first_values, 1), np.stack(second_values, 1))
         return p
 
-    def above(self, first: Row, second: Row, view: View, corpus: str = "seen") -> tuple[int, int]:
-        """On how many data sets the first row has the higher MAP, and on how many both have one."""
-        pairs = [
-            (self.mean(row_fit(data, first, corpus), view), self.mean(row_fit(data, second, corpus), view))
+    def gains(self, first: Row, second: Row, view: View, corpus: str = "seen", measure: str = "AP") -> dict[str, float]:
+        """What the first row has more than the second, in points, on the data sets on which both were measured."""
+        found = {
+            data: self.mean(row_fit(data, first, corpus), view, measure)
+            - self.mean(row_fit(data, second, corpus), view, measure)
             for data in self.data
-        ]
-        both = [(a, b) for a, b in pairs if not np.isnan(a) and not np.isnan(b)]
-        return sum(a > b for a, b in both), len(both)
+        }
+        return {data: gain for data, gain in found.items() if not np.isnan(gain)}
+
+    def above(self, first: Row, second: Row, view: View) -> tuple[int, int]:
+        """On how many data sets the first row has a MAP that is higher, not by rounding; on how many both have one."""
+        gains = self.gains(first, second, view)
+        return sum(gain >= DIFFERENT for gain in gains.values()), len(gains)
 
 
 def row_fit(data: str, row: Row, corpus: str = "seen") -> Fit:

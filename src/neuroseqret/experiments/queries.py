@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroseqret.experiments import accuracy, drawing
 from neuroseqret.experiments.lab import Lab
-from neuroseqret.experiments.markdown import NOTHING, Finding, counted, listed, picture, table
+from neuroseqret.experiments.markdown import NOTHING, Finding, counted, listed, number, percent, picture, table
 from neuroseqret.experiments.measured import Measured, Row, label, row_fit
 from neuroseqret.experiments.plan import View
 from neuroseqret.sequences import FloatArray
@@ -17,6 +17,7 @@ from neuroseqret.sequences import FloatArray
 ROWS: tuple[Row, ...] = (("self", "default"), ("cross", "default"))
 PAPER = ("rank-sahp", "rank-thp")  # the best baselines of the paper
 TIED = 0.1  # points of AP: less is no difference
+NEAR = 1.0  # points of AP: beyond them the axis of a set with few large gains is logarithmic
 COMPETITIVE = 0.7  # the paper's share of queries
 
 
@@ -55,23 +56,24 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     if figures is not None:
         _draw(found, figures)
     lines = [
-        [data, label(row), baseline, *(f"{100 * share:.0f}" for share in shares(gain)), f"{gain.mean():+.1f}"]
+        [data, label(row), baseline, *(f"{100 * share:.0f}" for share in shares(gain)), number(gain.mean(), "+.1f")]
         for (data, row, baseline), gain in found.items()
     ]
     return "\n\n".join(
         [
             "## Query by query",
             "Gain in AP of the default models over the two best baselines of each set (the whole corpus ranked, corpus "
-            f"seen, AP averaged over seeds). Tied: within {TIED} points.",
+            f"seen, AP averaged over seeds). Tied: within {TIED} points. Where an axis of the figure is logarithmic it "
+            f"is so beyond ±{NEAR:g} point: nearly all gains of such a set are small beside the largest.",
             picture("queries", "Gain in AP of every query, sorted, one panel a data set"),
-            table(["data", "model", "baseline", "won, %", "tied, %", "lost, %", "mean gain"], lines),
+            table(["data", "model", "baseline", "won, %", "tied, %", "lost, %", "mean gain"], lines, text=3),
         ]
     )
 
 
 def findings(measured: Measured) -> list[Finding]:
     """The paper's statement on single queries."""
-    most = f"at least {COMPETITIVE:.0%} of the queries"
+    most = f"at least {percent(COMPETITIVE)} of the queries"
     found = {}
     for who, baselines in ((listed([f"`{name}`" for name in PAPER]), PAPER), ("the two best baselines here", ())):
         kept = [1 - shares(gain)[2] >= COMPETITIVE for gain in gains(measured, baselines).values()]
@@ -81,20 +83,37 @@ def findings(measured: Measured) -> list[Finding]:
 
 
 def _draw(found: dict[tuple[str, Row, str], FloatArray], folder: Path) -> None:
+    from matplotlib.lines import Line2D
+
     names = list(dict.fromkeys(data for data, _, _ in found))
-    figure, axes = drawing.panels(len(names), height=2.9)
+    colours = dict(zip(dict.fromkeys(baseline for _, _, baseline in found), drawing.COLOURS, strict=False))
+    # Both models' lines are equally wide and often lie on each other: the first is light, so that the second shows.
+    styles = dict(zip(ROWS, (("-", 0.45), ((0, (3, 2)), 1.0)), strict=True))
+    figure, axes = drawing.panels(len(names), height=3.3)
     for axis, data in zip(axes, names, strict=True):
         axis.axhline(0, color="0.6", linewidth=0.8)
-        best = list(dict.fromkeys(baseline for d, _, baseline in found if d == data))
-        for (_, row, baseline), gain in ((key, gain) for key, gain in found.items() if key[0] == data):
-            place = best.index(baseline)
+        ours = {key: gain for key, gain in found.items() if key[0] == data}
+        for (_, row, baseline), gain in ours.items():
             share = 100 * (np.arange(len(gain)) + 0.5) / len(gain)
-            name = f"{label(row)} against the {('best', 'second best')[place]} baseline"
-            # The first model's line is wider, so that it shows where the second lies on it.
-            colour, width, dashes = (("#56B4E9", 3.0), ("#D55E00", 1.2))[ROWS.index(row)] + (("-", "--")[place],)
-            axis.plot(share, gain, color=colour, linestyle=dashes, linewidth=width, label=name)
-        axis.set_title(f"{data}\n(— {best[0]}" + (f", - - {best[1]})" if best[1:] else ")"), fontsize=8)
-        axis.set_xlabel("queries, % (sorted by gain)", fontsize=8)
-        axis.set_ylabel("gain in AP, points", fontsize=8)
-    drawing.legend(figure, axes, columns=2)
+            dashes, strength = styles[row]
+            axis.plot(share, gain, color=colours[baseline], linestyle=dashes, alpha=strength, linewidth=1.8)
+        axis.set_title(data, fontsize=11)
+        axis.set_xlabel("queries, % (sorted by gain)", fontsize=9)
+        axis.set_ylabel("gain in AP, points", fontsize=9)
+        if _is_spike(np.concatenate(list(ours.values()))):
+            axis.set_yscale("symlog", linthresh=NEAR)
+            axis.yaxis.set_major_formatter("{x:g}")
+            axis.set_ylabel(f"gain in AP, points (log beyond ±{NEAR:g})", fontsize=9)
+    named = {
+        f"{label(row)}": Line2D([], [], color="black", linestyle=dashes, alpha=strength, linewidth=1.8)
+        for row, (dashes, strength) in styles.items()
+    }
+    named |= {f"against {name}": Line2D([], [], color=colour, linewidth=4) for name, colour in colours.items()}
+    drawing.legend(figure, named)
     drawing.save(figure, folder, "queries")
+
+
+def _is_spike(gains: FloatArray) -> bool:
+    """Whether a few queries gain so much more than the others that a linear axis shows nothing of these."""
+    size = np.abs(gains)
+    return bool(np.quantile(size, 0.9) < 0.1 * size.max())

@@ -16,11 +16,13 @@ from neuroseqret.experiments.markdown import NOTHING, Finding, listed, number, p
 from neuroseqret.experiments.measured import Measured
 from neuroseqret.experiments.plan import Fit, View
 from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.sequences import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PAPER_DATA = "audio"
+IDENTITY = 0.01  # a slope of U nearer to 1 than this changes nothing that could be seen
 MODELS = {"paper": "paper", "unwarping": "default with unwarping"}
 
 
@@ -53,13 +55,28 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Unwarping",
-            "How far the learned U moves a time (left), and the counts of events of a test query and of its "
-            "best-ranked relevant corpus sequence, before (middle) and after U (right). The query is the one with "
-            f"the median AP; times from the first event, at most {MOST} events. U is one function for all queries.",
-            picture("unwarping", "The learned unwarping, and a relevant pair before and after it"),
-            table(["model", "data", "largest move, % of the window", "slope of U, least", "most"], lines),
+            "How far the learned U moves a time (left), the counts of events of a test query, before and after U, and "
+            "of a relevant corpus sequence (middle), and how far U moves each event of the query (right). The query "
+            "is that with the median number of events, the relevant sequence has the nearest number; times from the "
+            f"first event, at most {MOST} events. U is one function for all queries. {_meaning(shown)}",
+            picture("unwarping", "The learned unwarping, a relevant pair before and after it, and what it moves"),
+            table(["model", "data", "largest move", "% of the window", "largest |slope − 1|, %"], lines, text=2),
         ]
     )
+
+
+def _meaning(shown: dict[str, tuple[str, Result]]) -> str:
+    """What the numbers say in words."""
+    slopes = {MODELS[name]: _steepest(result) for name, (_, result) in shown.items()}
+    same = [name for name, slope in slopes.items() if slope < IDENTITY]
+    if not same:
+        return ""
+    whose = "both models" if len(same) == len(MODELS) else f"`{listed(same)}`"
+    return f"For {whose} U is practically the identity: no stretch of time becomes longer or shorter by {_limit()}."
+
+
+def _limit() -> str:
+    return f"{100 * IDENTITY:g} %"
 
 
 def _looks(measured: Measured) -> dict[str, tuple[str, Result]]:
@@ -72,43 +89,62 @@ def _looks(measured: Measured) -> dict[str, tuple[str, Result]]:
 
 def findings(measured: Measured) -> list[Finding]:
     """The paper's statement on what U learns."""
-    moves = [f"{_facts(r)[0]} % on {d} ({MODELS[name]})" for name, (d, r) in _looks(measured).items()]
+    moves = [f"{_facts(r)[1]} % on {d} ({MODELS[name]})" for name, (d, r) in _looks(measured).items()]
     found = f"U moves times by at most {listed(moves)} of the longest window" if moves else ""
     return [Finding("U learns a transformation of the query that brings it close to a relevant sequence.", found)]
 
 
 def _facts(result: Result) -> list[str]:
     times, moved = np.array(result["times"]), np.array(result["unwarped_times"])
-    largest = float(np.abs(moved - times).max() / times[-1])
-    slope = np.diff(moved) / np.diff(times)
-    return [number(100 * largest, ".2g"), number(float(slope.min()), ".2f"), number(float(slope.max()), ".2f")]
+    largest = float(np.abs(moved - times).max())
+    factor, unit = drawing.short_unit(largest, _unit(result))
+    share = number(100 * largest / float(times[-1]), ".2g")
+    return [f"{number(factor * largest, '.2g')} {unit}", share, number(100 * _steepest(result), ".2g")]
+
+
+def _steepest(result: Result) -> float:
+    """The largest difference of the slope of U from 1, between two points of the grid."""
+    slope = np.diff(result["unwarped_times"]) / np.diff(result["times"])
+    return float(np.abs(slope - 1).max())
+
+
+def _unit(result: Result) -> str:
+    return (result["time_unit"] or "the data's unit").split(" (")[0]
 
 
 def _draw(shown: dict[str, tuple[str, Result]], folder: Path) -> None:
-    figure, axes = drawing.panels(3 * len(shown), columns=3, width=3.6)
+    figure, axes = drawing.panels(3 * len(shown), columns=3)
     for row, (name, (data, result)) in enumerate(shown.items()):
-        left, before, after = axes[3 * row : 3 * row + 3]
-        unit = (result["time_unit"] or "the data's unit").split(" (")[0]
+        left, middle, right = axes[3 * row : 3 * row + 3]
         moved = np.array(result["unwarped_times"]) - np.array(result["times"])
-        left.axhline(0, color="0.6", linewidth=1, linestyle="--", label="identity")
-        left.plot(result["times"], moved, color=drawing.COLOURS[2], linewidth=1.8, label="U(t) − t")
-        left.set_title(f"{data}: {MODELS[name]}", fontsize=9)
-        left.set_xlabel(f"t, {unit}", fontsize=8)
-        left.set_ylabel(f"U(t) − t, {unit}", fontsize=8)
-        left.yaxis.set_major_formatter("{x:g}")  # a power of ten above the axis would run into the title
-        left.margins(y=0.35)
-        left.legend(fontsize=8, frameon=False, loc="upper left", ncols=2)
+        _moves(left, np.array(result["times"]), moved, _unit(result), "-")
+        left.set_title(f"{data}, {MODELS[name]}: U", fontsize=10)
         query, hit = result["query"], result["hit"]
-        for axis, times, title in ((before, query["times"], "before"), (after, query["unwarped"], "after U")):
-            _counts(axis, times, drawing.COLOURS[0], "-", "query" if axis is before else "U(query)")
-            _counts(axis, hit["times"], drawing.COLOURS[5], "--", "relevant hit")
-            axis.set_title(title, fontsize=9)
-            axis.set_xlabel(f"time from the first event, {unit}", fontsize=8)
-            axis.set_ylabel("events so far", fontsize=8)
-            axis.legend(fontsize=8, frameon=False, loc="upper left")
-            axis.set_ylim(0, 1.3 * max(len(query["times"]), len(hit["times"])))
+        times, after, theirs = (np.array(one) for one in (query["times"], query["unwarped"], hit["times"]))
+        factor, unit = drawing.short_unit(max(times[-1], theirs[-1]), _unit(result))
+        _counts(middle, factor * times, drawing.COLOURS[0], "-", "query")
+        middle.plot(factor * after, np.arange(1, len(after) + 1), "o", color="black", markersize=2.5, label="U(query)")
+        _counts(middle, factor * theirs, drawing.COLOURS[5], "--", "relevant sequence")
+        middle.set_title("a relevant pair before and after U", fontsize=10)
+        middle.set_xlabel(f"time from the first event, {unit}", fontsize=9)
+        middle.set_ylabel("events so far", fontsize=9)
+        middle.legend(fontsize=8, frameon=False, loc="upper left")
+        _moves(right, times, after - times, _unit(result), "o")
+        right.set_title("the query's events", fontsize=10)
+        right.set_xlabel(right.get_xlabel().replace("t,", "t from the first event,"), fontsize=9)
     drawing.save(figure, folder, "unwarping")
 
 
-def _counts(axis: Axes, times: list[float], colour: str, style: str, name: str) -> None:
+def _moves(axis: Axes, times: FloatArray, moved: FloatArray, unit: str, style: str) -> None:
+    """U(t) - t against t, each in a unit that suits it."""
+    (along, time_unit), (up, move_unit) = (drawing.short_unit(np.abs(x).max(), unit) for x in (times, moved))
+    axis.axhline(0, color="0.6", linewidth=1, linestyle="--")
+    axis.plot(along * times, up * moved, style, color=drawing.COLOURS[2], markersize=3.5, linewidth=1.8)
+    axis.set_xlabel(f"t, {time_unit}", fontsize=9)
+    axis.set_ylabel(f"U(t) − t, {move_unit}", fontsize=9)
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.margins(y=0.15)
+
+
+def _counts(axis: Axes, times: FloatArray, colour: str, style: str, name: str) -> None:
     axis.step(times, np.arange(1, len(times) + 1), where="post", color=colour, linestyle=style, label=name)
