@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ def panels(number: int, columns: int = 3, width: float = 4.0, height: float = 3.
     return made, axes[:number]
 
 
-def legend(figure: Figure, named: dict[str, Artist], columns: int = 4) -> None:
+def legend(figure: Figure, named: Mapping[str, Artist], columns: int = 4) -> None:
     """One legend for all panels: where a panel is left over, else below them."""
     spare = [axis for axis in figure.axes if not axis.get_visible()]
     if spare:

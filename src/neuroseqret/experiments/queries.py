@@ -88,7 +88,8 @@ def _draw(found: dict[tuple[str, Row, str], FloatArray], folder: Path) -> None:
     names = list(dict.fromkeys(data for data, _, _ in found))
     colours = dict(zip(dict.fromkeys(baseline for _, _, baseline in found), drawing.COLOURS, strict=False))
     # Both models' lines are equally wide and often lie on each other: the first is light, so that the second shows.
-    styles = dict(zip(ROWS, (("-", 0.45), ((0, (3, 2)), 1.0)), strict=True))
+    looks: list[tuple[tuple[float, Sequence[float]], float]] = [((0, ()), 0.45), ((0, (3, 2)), 1.0)]
+    styles = dict(zip(ROWS, looks, strict=True))
     figure, axes = drawing.panels(len(names), height=3.3)
     for axis, data in zip(axes, names, strict=True):
         axis.axhline(0, color="0.6", linewidth=0.8)
