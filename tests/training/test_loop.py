@@ -136,6 +136,12 @@ def test_divergence_stops():
         train(module, lambda step: regression(module)(step) * 10.0**step, LoopSettings(steps=50))
 
 
+def test_one_extreme_batch_is_no_divergence():
+    module = model()
+    result = train(module, lambda step: regression(module)(step) * (1e9 if step == 20 else 1.0), LoopSettings(steps=40))
+    assert result.steps == 40
+
+
 def test_log_files():
     module, log = model(), TrainingLog()
     train(module, regression(module), LoopSettings(steps=5), log=log, validate=lambda: 0.5)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from neuroseqret.errors import DivergenceError, UserError
 from neuroseqret.training.log import TrainingLog
 
 Weights = dict[str, Tensor]
+
+_RECENT = 9  # losses of which most must have risen: one batch of extreme sequences is no divergence
 
 
 @dataclass
@@ -33,6 +36,7 @@ class LoopState:
     finished: bool = False
     smooth: float | None = None  # running mean of the loss
     lowest: float | None = None  # the lowest that it was
+    recent: list[float] = field(default_factory=list)  # the last losses
 
     def judge(self, value: float, module: nn.Module) -> None:
         """Keep the module's weights if the validation value is the best so far."""
@@ -53,7 +57,8 @@ class LoopState:
             raise DivergenceError(f"{place}: loss {loss:g}, gradient norm {norm:g}; {advice}")
         self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
         self.lowest = self.smooth if self.lowest is None else min(self.lowest, self.smooth)
-        if self.smooth > self.lowest + 50 * (1 + abs(self.lowest)):
+        self.recent = [*self.recent, loss][-_RECENT:]
+        if min(self.smooth, statistics.median(self.recent)) > self.lowest + 50 * (1 + abs(self.lowest)):
             raise DivergenceError(f"{place}: the loss rose from {self.lowest:.3g} to {self.smooth:.3g}; {advice}")
 
 
@@ -100,7 +105,7 @@ class Checkpoint:
         tensors |= {f"best/{k}": v for k, v in (state.best_weights or {}).items()}
         for index, group in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{index}/{k}": torch.as_tensor(v) for k, v in group.items()}
-        plain = ("step", "seconds", "best", "waited", "finished", "smooth", "lowest")
+        plain = ("step", "seconds", "best", "waited", "finished", "smooth", "lowest", "recent")
         meta = {"key": self.key, "log": log.records, **{k: getattr(state, k) for k in plain}}
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(phase)
