@@ -82,6 +82,12 @@ def test_text_columns_survive_text_formats(name: str, folder: Path, batch: Event
         assert back == batch.with_meaning(back.mark_names)
 
 
+@pytest.mark.parametrize("name", ["easytpp-json", "easytpp-jsonl", "long-csv"])
+def test_a_replacement_character_is_text(name: str, folder: Path) -> None:
+    batch = EventSequences.from_lists([([0.0, 1.0], [0, 1])], ids=["a"], metadata={"note": ["\ufffd"]})
+    assert again(batch, name, folder).column("note").to_pylist() == ["\ufffd"]
+
+
 @pytest.mark.parametrize("name", SCANNED)
 @given(batch=event_sequences(min_sequences=1, ids=PLAIN_IDS, metadata=("whole", "source")), rows=st.integers(1, 4))
 @settings(max_examples=15)

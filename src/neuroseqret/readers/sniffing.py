@@ -89,9 +89,10 @@ def table_format(schema: pa.Schema, own: Mapping[str, Any], roles: Mapping[str, 
 def _text_format(path: str | PathLike[str], head: bytes) -> str:
     text = head.decode("utf-8-sig", errors="replace").lstrip()
     first = text.split("\n", 1)[0].strip()
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or not (_is_utf8(head) or _CONTROL.search(head)):
+    readable = _is_utf8(head)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or not (readable or _CONTROL.search(head)):
         raise DataError("not UTF-8 text", file=path, remedy="save it as UTF-8")
-    if "\0" in text or "\ufffd" in text[:1024]:
+    if "\0" in text or (not readable and "\ufffd" in text[:1024]):  # a text may hold that character itself
         raise DataError("not a format that is known (binary content)", file=path, remedy="see docs/formats.md")
     if text.startswith("["):
         return "easytpp-json"
