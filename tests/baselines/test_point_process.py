@@ -190,7 +190,7 @@ def test_training_that_diverges_begins_again_at_a_lower_rate(monkeypatch):
         rates.append(settings.learning_rate)
         if len(rates) == 1:
             raise DivergenceError("the loss rose")
-        return TrainingResult(1, 0.0, None, False)
+        return TrainingResult(1, 0.0, None)
 
     monkeypatch.setattr("neuroseqret.baselines.point_process.train", breaks_once)
     queries, corpus = simulate_retrieval(groups=2, per_group=3, queries_per_group=3)

@@ -5,6 +5,7 @@ import pytest
 
 from naive import models as naive
 from naive.random_sequences import random_sequences
+from neuroseqret.models import markov
 from neuroseqret.models.features import TimeScale
 from neuroseqret.models.markov import MarkovRenewal
 from neuroseqret.sequences import EventSequences
@@ -46,6 +47,27 @@ def test_a_sequence_does_not_depend_on_its_neighbours():
     whole = model.features(corpus)
     for row in (0, 7, 19):
         np.testing.assert_allclose(model.features(corpus[row : row + 1])[0], whole[row], atol=1e-5)
+
+
+@pytest.mark.parametrize("events", [1, 7, 40, 10_000])
+def test_how_many_events_are_counted_at_once_changes_no_bit(events, monkeypatch):
+    corpus = random_sequences(3, number=25)
+    model = fitted(corpus)
+    whole = model.features(corpus)
+    monkeypatch.setattr(markov, "_EVENTS", events)
+    np.testing.assert_array_equal(model.features(corpus), whole)
+
+
+def test_no_more_events_are_counted_at_once_than_fit_the_cache(monkeypatch):
+    corpus = random_sequences(4, number=40)
+    model, counted = fitted(corpus), []
+    count = MarkovRenewal._count
+    monkeypatch.setattr(markov, "_EVENTS", 30)
+    monkeypatch.setattr(MarkovRenewal, "_count", lambda self, some, *to: (counted.append(some), count(self, some, *to)))
+    model.statistics(corpus)
+    assert sum(map(len, counted)) == len(corpus)
+    assert max(len(some.times) for some in counted if len(some) > 1) <= 30
+    assert len(counted) < len(corpus)
 
 
 def test_too_many_mark_pairs_keep_the_most_frequent():

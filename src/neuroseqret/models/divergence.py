@@ -17,15 +17,6 @@ from torch import Tensor
 from neuroseqret.models.heads import NextEvent
 
 
-def next_event_divergence(first: NextEvent, second: NextEvent) -> Tensor:
-    """KL(first || second) of every state; all tensors broadcast: (...)."""
-    ratio = first.sigma / second.sigma
-    shift = (first.mu - second.mu) / second.sigma
-    of_gap = 0.5 * (ratio.square() + shift.square() - 1) - ratio.log()
-    of_mark = (first.log_marks.exp() * (first.log_marks - second.log_marks)).sum(-1)
-    return of_gap + of_mark
-
-
 def all_pairs_divergence(first: NextEvent, first_mask: Tensor, second: NextEvent, second_mask: Tensor) -> Tensor:
     r"""Sum over all pairs of states, :math:`\sum_{c \in H_c} \sum_{q \in H_q} \mathrm{KL}(p_c \| p_q)`, in linear time.
 

@@ -45,9 +45,9 @@ class EventEncoder(nn.Module):
 
     def forward(self, inputs: Inputs) -> Tensor:
         length = inputs.marks.shape[1]
-        events = self.mark(inputs.marks.clamp(max=self.marks)) + self.value(inputs.values)  # (B, L, D)
+        events = self.value(inputs.values).add_(self.mark(inputs.marks.clamp(max=self.marks)))  # (B, L, D)
         begin = self.position[:1].expand(len(events), 1, -1)
-        states = torch.cat([begin, events + self.position[1 : length + 1]], dim=1)
+        states = torch.cat([begin, events.add_(self.position[1 : length + 1])], dim=1)
         states = self.dropout(states)
         for block in self.blocks:
             states = block(states)
@@ -68,9 +68,10 @@ class AttentionBlock(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor) -> Tensor:
-        states = states + self.dropout(self.out(self.attend(self.norm_attention(states))))
-        inner = torch.relu(self.widen(self.norm_forward(states)))
-        updated: Tensor = states + self.dropout(self.narrow(inner))
+        # Into what a layer has just made, which nothing else needs: new memory is what small layers spend time on.
+        states = self.dropout(self.out(self.attend(self.norm_attention(states)))).add_(states)
+        inner = torch.relu_(self.widen(self.norm_forward(states)))
+        updated: Tensor = self.dropout(self.narrow(inner)).add_(states)
         return updated
 
     def attend(self, states: Tensor) -> Tensor:

@@ -45,7 +45,8 @@ PARTS = ("marks", "times", "marks and times", "whole sequence")
 MARKS, TIMES, BOTH, WHOLE = range(4)
 _FAR = 5.0  # whitened features are clipped here
 _LOOKED_UP = 1 << 18  # codes of marks in a table that finds their place at once
-_CHUNK = 1 << 24  # numbers in one table of counts, which bounds the memory
+_SUMMED = 8192  # sequences whose statistics are held at once while a corpus is learned
+_EVENTS = 8192  # events that are counted at once: their cells stay in the cache, and long sequences cost no memory
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class MarkovRenewal:
                 arrays[name] = classes
         model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
         total, squares = 0.0, 0.0
-        for _, block in model._blocks(corpus):
+        for begin in range(0, len(corpus), _SUMMED):
+            block = model.statistics(corpus[begin : begin + _SUMMED])
             total, squares = total + block.sum(0, dtype=np.float64), squares + np.square(block, dtype=np.float64).sum(0)
         mean = total / max(len(corpus), 1)
         sd = np.sqrt(np.maximum(squares / max(len(corpus), 1) - mean**2, 0.0))
@@ -130,24 +132,24 @@ class MarkovRenewal:
 
     def features(self, sequences: EventSequences) -> Features:
         """Centred, whitened, clipped to +-5: (sequences, size)."""
-        whole = np.empty((len(sequences), self.size), np.float32)
-        for rows, block in self._blocks(sequences):
-            whole[rows] = np.clip((block - self._arrays["mean"]) * self._arrays["weight"], -_FAR, _FAR)
-        return whole
+        found = self.statistics(sequences)
+        found -= self._arrays["mean"]
+        found *= self._arrays["weight"]
+        return np.clip(found, -_FAR, _FAR, out=found)
 
     # ---------------------------------------------------------------- statistics
 
-    def _blocks(self, sequences: EventSequences) -> Iterator[tuple[slice, Features]]:
-        step = max(1, _CHUNK // 2048)
-        for begin in range(0, len(sequences), step):
-            rows = slice(begin, min(begin + step, len(sequences)))
-            yield rows, self.statistics(sequences[rows])
-
     def statistics(self, sequences: EventSequences) -> Features:
         """Roots of shares of every table, and moments, before centring: (sequences, size)."""
-        events, offsets = self._events(sequences), sequences.offsets
         begin = np.concatenate([[0], np.cumsum(self._table_sizes())])
         found = np.zeros((len(sequences), begin[-1] + 2 * self._timed_classes + loops.MOMENTS), np.float32)
+        for rows in _blocks(sequences.offsets):
+            self._count(sequences[rows], begin, found[rows])
+        return found
+
+    def _count(self, sequences: EventSequences, begin: IntArray, found: Features) -> None:
+        """Fill in the statistics of some sequences; table t has the columns from begin[t] to begin[t + 1]."""
+        events, offsets = self._events(sequences), sequences.offsets
         totals = np.array([table.total for table in _TABLES])
         loops.roots_of_shares(offsets, events.cells, begin, totals, events.gapped, found)
         of_marks, rest = found[:, begin[-1] : -loops.MOMENTS], found[:, -loops.MOMENTS :]
@@ -155,7 +157,6 @@ class MarkovRenewal:
         first, last = sequences.first_and_last()
         duration = np.log(last - first + self.scale.eps)
         loops.moments(offsets, events.gaps, events.own, events.mean, events.gapped, duration, rest)
-        return found
 
     def event_shares(self, sequence: EventSequences) -> tuple[FloatArray, FloatArray, IntArray]:
         """Of one sequence: its features as a sum over events (events, size) and a rest (size,); and which `PARTS` entry
@@ -222,6 +223,15 @@ class MarkovRenewal:
         )
         of_gaps = [fine, own, self._timed_classes * coarse, coarse**2, own_coarse**2, quarter**3]
         return [self._classes, *kinds, *of_gaps, PARTS_OF_WINDOW]
+
+
+def _blocks(offsets: IntArray) -> Iterator[slice]:
+    """Neighbouring sequences with at most `_EVENTS` events together; a longer one is by itself."""
+    begin = 0
+    while begin < len(offsets) - 1:
+        end = int(np.searchsorted(offsets, offsets[begin] + _EVENTS, side="right")) - 1
+        yield slice(begin, max(begin + 1, end))
+        begin = max(begin + 1, end)
 
 
 def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:

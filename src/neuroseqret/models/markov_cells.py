@@ -29,6 +29,15 @@ def place(ordered: IntArray, value: float) -> int:  # pragma: no cover
 
 
 @numba.njit(cache=True)
+def class_of(edges: FloatArray, value: float) -> int:  # pragma: no cover
+    """The same for the few edges between classes, where comparing with all of them is faster than bisection."""
+    below = 0
+    for edge in edges:
+        below += edge < value
+    return below
+
+
+@numba.njit(cache=True)
 def own_gaps(offsets: IntArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:  # pragma: no cover
     """Gaps less their sequence's mean, that mean (0 without gaps), and the number of gaps."""
     sequences = len(offsets) - 1
@@ -62,7 +71,7 @@ def mark_codes(
             if run > 2:
                 codes[1, i] = (np.int64(marks[i - 2]) * known + marks[i - 1]) * known + marks[i]
             if not np.isnan(gaps[i]):
-                codes[2, i] = pair * (len(quarter) + 1) + place(quarter, gaps[i])
+                codes[2, i] = pair * (len(quarter) + 1) + class_of(quarter, gaps[i])
     return codes
 
 
@@ -107,8 +116,9 @@ def gap_cells(
                 run = 0
                 continue
             run += 1
-            of_coarse, of_own, of_quarter = place(coarse, gaps[i]), place(own_coarse, own[i]), place(quarter, gaps[i])
-            cells[0, i], cells[1, i] = place(fine, gaps[i]), place(own_fine, own[i])
+            of_coarse, of_quarter = class_of(coarse, gaps[i]), class_of(quarter, gaps[i])
+            of_own = class_of(own_coarse, own[i])
+            cells[0, i], cells[1, i] = class_of(fine, gaps[i]), class_of(own_fine, own[i])
             if marks[i] < known:
                 cells[2, i] = marks[i] * n_coarse + of_coarse
             if run > 1:
@@ -127,13 +137,14 @@ def roots_of_shares(
     for r in range(len(offsets) - 1):
         number = offsets[r + 1] - offsets[r]
         for t in range(len(cells)):
+            table = out[r, begin[t] : begin[t + 1]]
             for i in range(offsets[r], offsets[r + 1]):
                 if cells[t, i] >= 0:
-                    out[r, begin[t] + cells[t, i]] += 1
+                    table[cells[t, i]] += 1
             whole = number if totals[t] == EVENTS else (number - 1 if totals[t] == STEPS else gapped[r])
-            for c in range(begin[t], begin[t + 1]):
-                if out[r, c]:
-                    out[r, c] = np.sqrt(out[r, c] / max(whole, 1))
+            divisor = float(max(whole, 1))
+            for c in range(len(table)):  # empty cells too: without a branch the loop is vectorised
+                table[c] = np.sqrt(table[c] / divisor)
 
 
 @numba.njit(cache=True)

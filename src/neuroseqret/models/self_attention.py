@@ -41,7 +41,7 @@ from neuroseqret.training.log import TrainingLog
 
 _MOST_MARKS = 64  # classes of marks that the neural process tells apart
 _CHUNK = 8192  # sequences whose Markov-renewal features are held at once
-_PROJECTED = 512  # vectors that are projected at once: a batch of the encoder is too few to fill a matrix product
+_PROJECTED = 1024  # vectors that are projected at once: a batch of the encoder is too few to fill a matrix product
 
 
 class SelfAttention(Embedder):
@@ -176,7 +176,7 @@ class SelfAttention(Embedder):
         self.network.to(device)
         return self
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def embed(
         self, sequences: EventSequence | EventSequences | Iterable[EventSequence], role: Role = "corpus"
     ) -> Scores:

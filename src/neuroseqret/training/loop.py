@@ -49,7 +49,6 @@ class TrainingResult:
     steps: int
     seconds: float
     best: float | None  # validation value of the weights that were kept
-    stopped_early: bool
 
 
 def train(
@@ -75,7 +74,6 @@ def train(
     due = {max(1, round(settings.steps * (k + 1) / settings.evaluations)) for k in range(settings.evaluations)}
     begun = time.monotonic() - state.seconds
     salt = zlib.crc32(phase.encode())
-    stopped = state.finished
     with torch.random.fork_rng(devices=[]), ProgressDisplay(phase, settings.steps, settings.max_seconds) as display:
         module.train()
         display.resume(state.step)
@@ -105,7 +103,7 @@ def train(
                 module.train()
                 state.judge(found, module)
                 if settings.patience and state.waited >= settings.patience:
-                    state.finished = stopped = True
+                    state.finished = True
             log.add(record)
             display.show(state.step, number, state.best, sequences_per_step, state.seconds)
             if checkpoint:
@@ -116,7 +114,7 @@ def train(
     if checkpoint:
         checkpoint.save(phase, state, module, optimizer, log)
     module.eval()
-    return TrainingResult(state.step, state.seconds, state.best, stopped)
+    return TrainingResult(state.step, state.seconds, state.best)
 
 
 def schedule(done: float, warmup: float) -> float:
