@@ -42,7 +42,7 @@ def residuals(
     by_mark = by_mark.scatter_add(2, inputs.marks.clamp(max=heads.marks - 1)[:, :, None], known[:, :, None].to(z.dtype))
     inner = torch.cat([by_mu[:, :, None], by_log_sigma[:, :, None], by_mark], dim=2)
     full = nn.functional.pad(inner, (0, 0, 0, 1))  # one more state than events
-    if survival and inputs.open_end.any():  # in many data no window goes on after its last event
+    if survival:
         full = full + _survival_residual(inputs, mu, sigma, slope, heads.marks)
     return full if clip is None else full.clamp(-clip, clip)
 
