@@ -43,6 +43,12 @@ def mark_divergence(p: Any, q: Any) -> float:
     return sum(a * math.log(a / b) for a, b in zip(p, q, strict=True) if a > 0)
 
 
+def textbook_divergence(mu1: float, sigma1: float, p: Any, mu2: float, sigma2: float, q: Any) -> float:
+    """KL of one next event from another: the formula for two normals, plus the sum over marks."""
+    of_gap = math.log(sigma2 / sigma1) + (sigma1**2 + (mu1 - mu2) ** 2) / (2 * sigma2**2) - 0.5
+    return of_gap + mark_divergence(p, q)
+
+
 def gain(
     events: list[tuple[int, int]],
     of_set: list[tuple[int, int]],
