@@ -1,0 +1,46 @@
+"""The small data set behind the golden figures. Frozen: a change here moves every figure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuroseqret.sequences import EventSequences
+
+GROUPS, PER_GROUP, QUERIES_PER_GROUP, MARKS = 10, 8, 5, 4
+
+
+def golden_data() -> tuple[EventSequences, EventSequences]:
+    """(queries, corpus): each group has its own rate, rhythm and mixture of marks; windows stay open after the end."""
+    rng = np.random.default_rng(20231)
+    rate = np.exp(rng.normal(0, 0.25, GROUPS))
+    rhythm = rng.uniform(0.5, 3.0, GROUPS)
+    mixture = rng.dirichlet(np.full(MARKS, 6.0), GROUPS)
+
+    def rows(number: int, kind: str) -> EventSequences:
+        group = np.repeat(np.arange(GROUPS), number)
+        lengths = rng.integers(3, 90, len(group))
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        times, marks = [], []
+        for g, length in zip(group, lengths, strict=True):
+            gaps = rng.gamma(rhythm[g], 1 / (rhythm[g] * rate[g]), length)
+            gaps[rng.random(length) < 0.05] = 0.0
+            times.append(np.cumsum(gaps))
+            marks.append(rng.choice(MARKS, length, p=mixture[g]))
+        last = np.array([t[-1] for t in times])
+        metadata = {"source": [f"{kind}{g}-{i // 2}" for g in range(GROUPS) for i in range(number)]}
+        if kind == "q":
+            metadata["split"] = [("train", "train", "train", "validation", "test")[i % 5] for i in range(len(group))]
+        return EventSequences.from_arrays(
+            np.concatenate(times),
+            np.concatenate(marks),
+            offsets,
+            ids=[f"{kind}{i}" for i in range(len(group))],
+            starts=np.zeros(len(group)),
+            ends=last + np.where(rng.random(len(group)) < 0.5, 0.0, rng.exponential(2.0, len(group))),
+            groups=[f"g{g}" for g in group],
+            metadata=metadata,
+            mark_names=("a", "b", "c", "d"),
+            time_unit="seconds",
+        )
+
+    return rows(QUERIES_PER_GROUP, "q"), rows(PER_GROUP, "c")
