@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from neuroseqret.models.fitting import Fitting
-from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.models.self_attention.fitting import Fitting
+from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.training.log import TrainingLog
 
 

@@ -26,11 +26,12 @@ import numpy.typing as npt
 import torch
 
 from neuroseqret import methods
-from neuroseqret.hashing import BucketTables, Cells, HashFunction, HashNetwork, make_hash, objective
-from neuroseqret.hashing.network import PRESETS, _network
-from neuroseqret.index.finders import CellFinder, CodeFinder, Finder
-from neuroseqret.index.rounding import RoundedVectors
-from neuroseqret.index.scoring import best_rows
+from neuroseqret.candidates import BucketTables, Cells, HashFunction, HashNetwork, make_hash
+from neuroseqret.candidates import hash_objective as objective
+from neuroseqret.candidates.finders import CellFinder, CodeFinder, Finder
+from neuroseqret.candidates.hash_network import PRESETS, _network
+from neuroseqret.candidates.kernels import best_rows
+from neuroseqret.candidates.rounding import RoundedVectors
 from neuroseqret.models.base import Embedder
 from neuroseqret.readers import read_folder
 from search import ALL, Judge, padded

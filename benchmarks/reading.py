@@ -31,8 +31,8 @@ def make_file(path: Path, sequences: int, events: int) -> None:
     """A canonical Parquet file of Poisson sequences with windows and groups."""
     import numpy as np
 
+    from neuroseqret.data.sequences import EventSequences
     from neuroseqret.readers import write
-    from neuroseqret.sequences import EventSequences
 
     rng = np.random.default_rng(0)
     times = np.cumsum(rng.exponential(size=(sequences, events)), axis=1)
@@ -88,7 +88,7 @@ def measure_read(kind: str, path: Path) -> dict[str, float]:
 
 def measure_batching(path: Path) -> dict[str, float]:
     """Cut all sequences into padded batches once, and copy their arrays."""
-    from neuroseqret.batching import batches
+    from neuroseqret.data.batching import batches
     from neuroseqret.readers import read
 
     sequences = read(path, validate=False)

@@ -14,10 +14,10 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from neuroseqret.models.cross_attention import CrossAttention
-from neuroseqret.models.hash_cross_attention import HashCrossAttention
-from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.models.cross.cross_attention import CrossAttention
+from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
+from neuroseqret.models.self_attention.model import SelfAttention
 
 EVENTS, CANDIDATES, REPEATS = 100, 100, 3
 

@@ -34,11 +34,11 @@ import torch
 import search_index as whole
 import search_peers as peers
 from neuroseqret import methods
-from neuroseqret.hashing import BucketTables, Cells, make_hash, nearest_codes, pack_bits
-from neuroseqret.hashing.tables import Workspace, _probe
-from neuroseqret.index.finders import ALL, CellFinder, CodeFinder, Exhaustive
-from neuroseqret.index.rounding import RoundedVectors
-from neuroseqret.index.scoring import best_in_cells, best_rows
+from neuroseqret.candidates import BucketTables, Cells, make_hash, nearest_codes, pack_bits
+from neuroseqret.candidates.bucket_tables import Workspace, _probe
+from neuroseqret.candidates.finders import ALL, CellFinder, CodeFinder, Exhaustive
+from neuroseqret.candidates.kernels import best_in_cells, best_rows
+from neuroseqret.candidates.rounding import RoundedVectors
 
 Vectors = npt.NDArray[np.float32]
 FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02)

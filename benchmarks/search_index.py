@@ -15,16 +15,16 @@ import numpy.typing as npt
 import psutil
 
 from neuroseqret import methods
+from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index
-from neuroseqret.index.folder import IndexConfig, create_folder, make_settings
+from neuroseqret.index.config import IndexConfig, create_folder, make_settings
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.rows import base_schema
 from neuroseqret.index.view import View
 from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.models.folder import write_model
+from neuroseqret.models.model_folder import write_model
 from neuroseqret.readers import read_folder
-from neuroseqret.sequences import EventSequence, EventSequences
 
 Vectors = npt.NDArray[np.float32]
 BATCH = 8192
@@ -102,7 +102,7 @@ def batches(n: int, real: Real | None, seed: int = 0) -> Iterator[EventSequences
 
 def peak_of_build(folder: str, ready: Any) -> None:
     """In a process of its own: seconds and peak memory of deriving the hot structure."""
-    from neuroseqret.index.folder import read_config
+    from neuroseqret.index.config import read_config
 
     target = Path(folder)
     config, store = read_config(target), LanceStore.open(target / "store")

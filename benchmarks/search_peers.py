@@ -10,8 +10,8 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from neuroseqret.hashing import make_hash
-from neuroseqret.sequences import EventSequences
+from neuroseqret.candidates import make_hash
+from neuroseqret.data.sequences import EventSequences
 
 Vectors = npt.NDArray[np.float32]
 

@@ -31,10 +31,10 @@ from neuroseqret import methods
 from neuroseqret.baselines.attentive import BLOCKS, HEADS, WIDTH
 from neuroseqret.baselines.point_process import BATCH
 from neuroseqret.baselines.rmtpp import HIDDEN
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.models.second_stage import SecondStage
-from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.sequences import EventSequences
+from neuroseqret.models.cross.second_stage import SecondStage
+from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.training.log import TrainingLog
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
 
 
 def simulate(

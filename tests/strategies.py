@@ -19,7 +19,7 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
 
 # A busy machine is no failure: no deadline. NEUROSEQRET_EXAMPLES=1000 makes a thorough run.
 settings.register_profile("project", deadline=None, max_examples=int(os.environ.get("NEUROSEQRET_EXAMPLES", "30")))

@@ -16,32 +16,32 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from neuroseqret.data.relevance import Relevance
+    from neuroseqret.data.sequences import EventSequence, EventSequences
     from neuroseqret.errors import DataError, UserError
-    from neuroseqret.evaluating import evaluate
+    from neuroseqret.evaluation.evaluate import evaluate
     from neuroseqret.evaluation.report import Report
     from neuroseqret.explanation import Explanation, explain
     from neuroseqret.index import Hit, Hits, Index
-    from neuroseqret.methods import load
-    from neuroseqret.models.cross_attention import CrossAttention
-    from neuroseqret.models.hash_cross_attention import HashCrossAttention
-    from neuroseqret.models.self_attention import SelfAttention
+    from neuroseqret.methods.registry import load
+    from neuroseqret.models.cross.cross_attention import CrossAttention
+    from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
+    from neuroseqret.models.self_attention.model import SelfAttention
     from neuroseqret.readers import DataFolder, read, read_folder, scan, write, write_folder
-    from neuroseqret.relevance import Relevance
-    from neuroseqret.sequences import EventSequence, EventSequences
 
 _HOMES = {
     "errors": ("DataError", "UserError"),
-    "evaluating": ("evaluate",),
+    "evaluation.evaluate": ("evaluate",),
     "evaluation.report": ("Report",),
     "explanation": ("Explanation", "explain"),
     "index": ("Hit", "Hits", "Index"),
-    "methods": ("load",),
-    "models.cross_attention": ("CrossAttention",),
-    "models.hash_cross_attention": ("HashCrossAttention",),
-    "models.self_attention": ("SelfAttention",),
+    "methods.registry": ("load",),
+    "models.cross.cross_attention": ("CrossAttention",),
+    "models.cross.hash_cross_attention": ("HashCrossAttention",),
+    "models.self_attention.model": ("SelfAttention",),
     "readers": ("DataFolder", "read", "read_folder", "scan", "write", "write_folder"),
-    "relevance": ("Relevance",),
-    "sequences": ("EventSequence", "EventSequences"),
+    "data.relevance": ("Relevance",),
+    "data.sequences": ("EventSequence", "EventSequences"),
 }
 _MODULES = {name: f"neuroseqret.{module}" for module, names in _HOMES.items() for name in names}
 

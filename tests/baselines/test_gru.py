@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from neuroseqret.baselines.gru import GRU, GRUEncoder, Settings
-from neuroseqret.batching import pad
+from neuroseqret.data.batching import pad
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
-from neuroseqret.models.features import TimeScale
-from neuroseqret.sequences import EventSequences
+from neuroseqret.processes.time_scale import TimeScale
 from simulated import simulate
 
 SMALL = {"hidden": 16, "dimension": 8, "batch": 16}

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from neuroseqret.baselines.histogram import Histogram
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
-from neuroseqret.models.folder import read_model, write_model
-from neuroseqret.readers.folder import read_folder
-from neuroseqret.sequences import EventSequences
+from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.readers.data_folder import read_folder
 from simulated import simulate
 
 

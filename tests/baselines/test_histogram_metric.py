@@ -10,7 +10,7 @@ from neuroseqret.baselines.histogram_metric import HistogramMetric
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
-from neuroseqret.readers.folder import read_folder
+from neuroseqret.readers.data_folder import read_folder
 from simulated import simulate
 
 QUICK = {"loop": {"steps": 60, "learning_rate": 3e-3, "evaluations": 2}, "batch": 32}

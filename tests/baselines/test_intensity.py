@@ -14,8 +14,8 @@ from neuroseqret.baselines.intensity import Events, LogSoftplus, PointProcess
 from neuroseqret.baselines.rmtpp import RMTPPNetwork
 from neuroseqret.baselines.sahp import SAHPNetwork
 from neuroseqret.baselines.thp import THPNetwork
-from neuroseqret.batching import pad
-from neuroseqret.models.features import TimeScale
+from neuroseqret.data.batching import pad
+from neuroseqret.processes.time_scale import TimeScale
 
 MARKS = 3
 NETWORKS = {RMTPPNetwork: naive.rmtpp_rates, SAHPNetwork: naive.sahp_rates, THPNetwork: naive.thp_rates}

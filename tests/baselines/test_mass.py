@@ -13,8 +13,8 @@ from neuroseqret import methods
 from neuroseqret.baselines import mass
 from neuroseqret.baselines.mass import MASS
 from neuroseqret.baselines.series import inter_event_times, standardise
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.sequences import EventSequences
 
 #: A few levels only, so that constant windows, equal windows and ties occur.
 VALUES = st.lists(st.integers(0, 3).map(float), min_size=1, max_size=12)

@@ -12,13 +12,13 @@ from naive.random_sequences import random_sequences
 from neuroseqret import methods
 from neuroseqret.baselines.point_process import PointProcessBaseline, by_length
 from neuroseqret.baselines.rmtpp import RMTPP
-from neuroseqret.batching import pad
+from neuroseqret.data.batching import pad
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import DivergenceError, UserError
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequences
+from neuroseqret.measures.ranking import mean_average_precision
 from neuroseqret.training.loop import TrainingResult
-from neuroseqret.training.ranking import mean_average_precision
 
 PLAIN = ("rmtpp", "sahp", "thp")
 RANKED = tuple(f"rank-{name}" for name in PLAIN)

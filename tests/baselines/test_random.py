@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuroseqret.baselines.random import Random
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
 
 
 def sequences(prefix: str, number: int) -> EventSequences:

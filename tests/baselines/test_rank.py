@@ -9,11 +9,11 @@ import torch
 from neuroseqret.baselines.point_process import Task
 from neuroseqret.baselines.rank import LIKELIHOOD, MARGIN, RankRMTPP
 from neuroseqret.baselines.rmtpp import RMTPP
-from neuroseqret.batching import pad
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequences
-from neuroseqret.splits import split_rows
-from neuroseqret.training.ranking import mean_average_precision
+from neuroseqret.data.batching import pad
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.splits import split_rows
+from neuroseqret.measures.ranking import mean_average_precision
 from neuroseqret.training.sampling import PairSampler
 
 

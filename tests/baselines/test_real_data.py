@@ -9,10 +9,10 @@ import pytest
 
 from naive.baselines import plain_histograms
 from neuroseqret import methods
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer, answer_from
-from neuroseqret.readers.folder import read_folder
-from neuroseqret.sequences import EventSequences
+from neuroseqret.readers.data_folder import read_folder
 
 SERIES = ("mass", "udtw", "sharp")
 PROCESSES = ("rmtpp", "sahp", "thp", "rank-rmtpp", "rank-sahp", "rank-thp")

@@ -12,10 +12,10 @@ from naive.random_sequences import random_sequences
 from neuroseqret import methods
 from neuroseqret.baselines.sharp import GAMMAS, Sharp
 from neuroseqret.baselines.soft_dtw import LANES, sharp_costs
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequences, FloatArray
-from neuroseqret.training.ranking import mean_average_precision
+from neuroseqret.measures.ranking import mean_average_precision
 
 VALUES = st.lists(st.floats(-3, 3), min_size=1, max_size=5).map(np.array)
 ONE = np.zeros(1, np.int64)

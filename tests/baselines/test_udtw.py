@@ -12,8 +12,8 @@ from naive.random_sequences import random_sequences
 from neuroseqret import methods
 from neuroseqret.baselines import udtw
 from neuroseqret.baselines.udtw import UDTW, lower_bounds
+from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
-from neuroseqret.sequences import EventSequences, FloatArray
 
 VALUES = st.lists(st.floats(-3, 3), min_size=1, max_size=14).map(np.array)
 WINDOWS = st.sampled_from([0.0, 0.05, 0.2, 1.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from unittest import mock
 
@@ -19,8 +20,8 @@ class Done:
     stderr: str
 
 
-def call(*arguments: str) -> Done:
-    """Run `neuroseqret` with the arguments; 120 columns wide, no terminal."""
+def call(*arguments: str, entry: Callable[[], None] = run) -> Done:
+    """Run `neuroseqret` (or another entry point) with the arguments; 120 columns wide, no terminal."""
     stdout, stderr = io.StringIO(), io.StringIO()
     code = 0
     with (
@@ -31,7 +32,7 @@ def call(*arguments: str) -> Done:
         mock.patch.object(console.out, "_file", None),
     ):
         try:
-            run()
+            entry()
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Done(code, stdout.getvalue(), stderr.getvalue())

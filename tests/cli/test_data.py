@@ -13,9 +13,9 @@ import pytest
 
 from cli.calling import call
 from conftest import SETS
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.readers import read, write, write_folder
-from neuroseqret.sequences import EventSequences
 
 
 @pytest.fixture

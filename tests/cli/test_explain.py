@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from cli.calling import call
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index
-from neuroseqret.methods import make
-from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.methods.registry import make
+from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.readers import write
-from neuroseqret.sequences import EventSequences
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 
 from cli.calling import call
 from neuroseqret.cli.fit import _clock
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.simulate import simulate_retrieval
-from neuroseqret.methods import make
-from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.methods.registry import make
+from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.readers import write_folder
-from neuroseqret.sequences import EventSequences
 
 
 def test_fit_into_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 import neuroseqret
 from cli import calling
+from experiments.results_document import EXPERIMENTS
 from neuroseqret import methods
 from neuroseqret.cli.main import app
 from neuroseqret.cli.numbers import finite
-from neuroseqret.experiments.results_document import EXPERIMENTS
 from neuroseqret.readers import FORMATS
 
 COMMAND = [sys.executable, "-c", "from neuroseqret.cli.main import run; run()"]

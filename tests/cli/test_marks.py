@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.calling import call
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.index import Index
 from neuroseqret.readers import write, write_folder
-from neuroseqret.sequences import EventSequences
 
 NAMES = ["buy", "search", "sell", "view", "wish"]
 

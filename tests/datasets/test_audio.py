@@ -9,7 +9,7 @@ import pytest
 from neuroseqret.datasets import audio
 from neuroseqret.datasets.prepare import prepare
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers.folder import read_folder
+from neuroseqret.readers.data_folder import read_folder
 
 wavfile = pytest.importorskip("scipy.io.wavfile")
 

@@ -8,7 +8,7 @@ import pytest
 from neuroseqret.datasets import celebrity
 from neuroseqret.datasets.prepare import prepare
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers.folder import read_folder
+from neuroseqret.readers.data_folder import read_folder
 
 HEAD = "video_id,start,end,bbox,fps,width,height,partition,person_id\n"
 

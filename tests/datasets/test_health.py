@@ -9,7 +9,7 @@ import pytest
 from neuroseqret.datasets import health
 from neuroseqret.datasets.prepare import prepare
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers.folder import read_folder
+from neuroseqret.readers.data_folder import read_folder
 
 pytest.importorskip("wfdb")
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import pytest
 
-from neuroseqret.datasets import repertoires
-from neuroseqret.datasets.music_abc import key_signature, parse_tune
-from neuroseqret.datasets.music_kern import read_kern
-from neuroseqret.datasets.music_xml import read_musicxml
+from neuroseqret.datasets.music import repertoires
+from neuroseqret.datasets.music.abc import key_signature, parse_tune
+from neuroseqret.datasets.music.kern import read_kern
+from neuroseqret.datasets.music.musicxml import read_musicxml
 from neuroseqret.errors import DataError
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets import prepare as recipes
 from neuroseqret.datasets.prepare import RECIPES, divide, options_of, prepare, prepare_sequences, tail_of_groups
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import read_folder, write
-from neuroseqret.sequences import EventSequences
 
 
 def labelled(groups=4, sources=5, each=3, length=12, seed=0):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroseqret.datasets import repertoires
+from neuroseqret.datasets.music import repertoires
 from neuroseqret.errors import MissingExtraError
 
 pytest.importorskip("music21")

@@ -11,10 +11,10 @@ from scipy import stats
 
 from naive.relevance import sources_of
 from naive.simulate import hawkes_compensator, ogata_thinning, self_correcting_compensator
-from neuroseqret.datasets.processes import KINDS, Hawkes, Renewal, SelfCorrecting, random_process, stationary
+from neuroseqret.data.relevance import Relevance
 from neuroseqret.datasets.simulate import simulate, simulate_retrieval, warp_times
+from neuroseqret.datasets.simulated_processes import KINDS, Hawkes, Renewal, SelfCorrecting, random_process, stationary
 from neuroseqret.errors import UserError
-from neuroseqret.relevance import Relevance
 
 HAWKES = Hawkes(np.array([0.3, 0.5]), np.array([[0.4, 0.2], [0.1, 0.3]]), decay=2.0)
 TRANSITION = np.array([[0.1, 0.9], [0.6, 0.4]])

@@ -6,11 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets import sports
 from neuroseqret.datasets.prepare import prepare
 from neuroseqret.errors import DataError
-from neuroseqret.readers.folder import read_folder
-from neuroseqret.sequences import EventSequences
+from neuroseqret.readers.data_folder import read_folder
 
 
 def write_texts(folder, segments):

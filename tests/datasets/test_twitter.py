@@ -8,7 +8,7 @@ import pytest
 from neuroseqret.datasets import twitter
 from neuroseqret.datasets.prepare import prepare
 from neuroseqret.errors import DataError
-from neuroseqret.readers.folder import read_folder
+from neuroseqret.readers.data_folder import read_folder
 
 
 def edge(above, node, minutes):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
 from simulated import simulate
 
 

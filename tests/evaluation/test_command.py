@@ -7,10 +7,10 @@ import json
 import pytest
 
 from cli.calling import call
-from neuroseqret import evaluating
 from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.baselines.histogram_metric import HistogramMetric
-from neuroseqret.readers.folder import write_folder
+from neuroseqret.evaluation import evaluate as evaluating
+from neuroseqret.readers.data_folder import write_folder
 from simulated import simulate
 
 

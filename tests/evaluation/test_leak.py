@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from neuroseqret import methods
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.evaluation.protocol import Condition, Task, make_task
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.models.base import RelevanceModel
-from neuroseqret.readers.folder import read_folder
-from neuroseqret.sequences import EventSequences
+from neuroseqret.readers.data_folder import read_folder
 from simulated import simulate
 
 SECOND = {"memory": {"out_of_fold_steps": 30}, "literal": {"loop": {"steps": 3}, "width": 8, "queries": 4}}

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import SETS
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.evaluation.protocol import make_task
-from neuroseqret.sequences import EventSequences
 
 
 def ids(sequences: EventSequences) -> list[str]:

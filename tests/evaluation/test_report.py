@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.report import Report, compare
 from neuroseqret.evaluation.runner import Result
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.evaluation.significance import holm, randomisation_test
+from neuroseqret.measures.measures import MEASURES
 from neuroseqret.models.base import RelevanceModel
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences
 
 
 class Noisy(RelevanceModel):

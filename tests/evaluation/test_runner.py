@@ -12,7 +12,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.evaluation.cache import ResultCache
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.runner import run
-from neuroseqret.models.folder import read_config
+from neuroseqret.models.model_folder import read_config
 
 
 class Recorder(Random):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from naive import evaluation as naive
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation import scoring
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
-from neuroseqret.evaluation.ties import pair_keys
+from neuroseqret.measures.ties import pair_keys
 from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences
 
 
 def features(sequences: EventSequences) -> np.ndarray:

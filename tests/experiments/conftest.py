@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.fake_cells import everything
-from neuroseqret.experiments import cells as module
-from neuroseqret.experiments.measured import Measured
-from neuroseqret.readers.folder import write_folder
+from experiments import cells as module
+from experiments.measured import Measured
+from fake_cells import everything
+from neuroseqret.readers.data_folder import write_folder
 from simulated import simulate
 
 

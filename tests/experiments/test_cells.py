@@ -7,9 +7,9 @@ import multiprocessing
 
 import pytest
 
+from experiments import cells as module
+from experiments.cells import Cells
 from neuroseqret.errors import UserError
-from neuroseqret.experiments import cells as module
-from neuroseqret.experiments.cells import Cells
 
 NAME = "sports/thp/seed0-seen-full"
 CONFIG = {"data": "sports", "seed": 0, "code": "a"}

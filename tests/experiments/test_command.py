@@ -1,14 +1,20 @@
-"""`neuroseqret experiment`, called as a user would."""
+"""`python -m experiments`, called as a user would."""
 
 from __future__ import annotations
 
 import pytest
 
 from cli.calling import call
-from experiments.fake_cells import put, ranking
+from experiments.__main__ import run
+from experiments.cells import Cells
+from experiments.plan import Fit, View
+from fake_cells import put, ranking
 from neuroseqret.cli import console
-from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.plan import Fit, View
+
+
+def experiment(*arguments):
+    return call(*arguments, entry=run)
+
 
 QUICK = ("--method", "random", "--method", "histogram", "--seeds", "2", "--max-seconds", "1", "--max-queries", "6")
 
@@ -20,14 +26,14 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def test_all_measures_writes_the_document_and_does_nothing_twice(data, tmp_path):
-    done = call("experiment", "all", "--data", str(data), *QUICK)
+    done = experiment("all", "--data", str(data), *QUICK)
     assert done.returncode == 0, done.stderr
     assert "docs/results.md: made from 28 cells" in done.stdout.replace("\n", " ")
     text = (tmp_path / "docs" / "results.md").read_text()
     assert "| histogram |" in text
     files = {file: file.read_bytes() for file in (tmp_path / "results" / "cells").rglob("*.json")}
     assert len(files) == 2 * (2 * 2 * 2 + 2 * 2 + 2)  # sets x (random: seeds, corpora, views; histogram: and cuts)
-    again = call("experiment", "all", "--data", str(data), *QUICK)
+    again = experiment("all", "--data", str(data), *QUICK)
     assert again.stderr == ""  # nothing was measured
     assert {file: file.read_bytes() for file in files} == files
     assert (tmp_path / "docs" / "results.md").read_text() == text
@@ -35,7 +41,7 @@ def test_all_measures_writes_the_document_and_does_nothing_twice(data, tmp_path)
 
 def test_one_experiment_prints_its_part_and_data_may_come_from_the_environment(data, monkeypatch):
     monkeypatch.setenv("NEUROSEQRET_DATA", str(data / "first"))
-    done = call("experiment", "lengths", *QUICK)
+    done = experiment("lengths", *QUICK)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("## Query lengths")
     assert "second" not in done.stdout
@@ -43,7 +49,7 @@ def test_one_experiment_prints_its_part_and_data_may_come_from_the_environment(d
 
 def test_without_measuring_no_data_is_needed(tmp_path):
     put(Cells(tmp_path / "results" / "cells"), Fit(data="toy", method="random"), View(), ranking([0.5] * 5))
-    done = call("experiment", "accuracy", "--no-measure")
+    done = experiment("accuracy", "--no-measure")
     assert done.returncode == 0, done.stderr
     assert "| random | **50.0** |" in done.stdout
 
@@ -52,7 +58,7 @@ def test_tables_are_not_wrapped_on_a_terminal(tmp_path, monkeypatch):
     monkeypatch.setattr(console.out, "soft_wrap", False)  # as it is there
     name = 130 * "x"
     put(Cells(tmp_path / "results" / "cells"), Fit(data=name, method="random"), View(), ranking([0.5] * 5))
-    done = call("experiment", "accuracy", "--no-measure")
+    done = experiment("accuracy", "--no-measure")
     assert f"| method | {name} |" in done.stdout.splitlines()
 
 
@@ -67,7 +73,7 @@ def test_tables_are_not_wrapped_on_a_terminal(tmp_path, monkeypatch):
     ],
 )
 def test_a_mistake_is_one_line(arguments, line):
-    done = call("experiment", *arguments)
+    done = experiment(*arguments)
     assert done.returncode == 2
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -76,10 +82,10 @@ def test_a_mistake_is_one_line(arguments, line):
 def test_damaged_cells_and_unwritable_places_are_one_line(data, tmp_path):
     (tmp_path / "results" / "cells").mkdir(parents=True)
     (tmp_path / "results" / "cells" / "bad.json").write_text("{")
-    done = call("experiment", "accuracy", "--no-measure")
+    done = experiment("accuracy", "--no-measure")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "bad.json: is no cell" in done.stderr
     (tmp_path / "file").write_text("")
-    done = call("experiment", "accuracy", "--data", str(data), "--out", "file", *QUICK)
+    done = experiment("accuracy", "--data", str(data), "--out", "file", *QUICK)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "file/cells" in done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroseqret.experiments import drawing, hash_curve, hashing, qualitative, queries, unwarping
+from experiments import drawing, hash_curve, hashing, qualitative, queries, unwarping
 
 
 @pytest.mark.parametrize(

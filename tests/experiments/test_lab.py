@@ -7,17 +7,17 @@ import shutil
 import numpy as np
 import pytest
 
+from experiments import lab as module
+from experiments import plan
+from experiments.cells import Cells
+from experiments.cutting import cut_queries
+from experiments.lab import Lab, Piece, find_data, variant_fit
+from experiments.plan import Fit, View
 from neuroseqret.baselines.histogram import Histogram
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.scoring import answer
-from neuroseqret.experiments import lab as module
-from neuroseqret.experiments import plan
-from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.cutting import cut_queries
-from neuroseqret.experiments.lab import Lab, Piece, find_data, variant_fit
-from neuroseqret.experiments.plan import Fit, View
-from neuroseqret.methods import BASELINES, MODELS
-from neuroseqret.sequences import EventSequences
+from neuroseqret.methods.registry import BASELINES, MODELS
 from simulated import simulate
 
 
@@ -206,7 +206,7 @@ def test_cells_of_a_variant_know_its_settings_and_those_of_cut_queries_how_they_
 
 def test_pieces_are_measured_once_and_failures_shown(lab):
     fit = Fit(data="first", method="histogram")
-    config = lab.piece_config("toy", fit, "neuroseqret.experiments.hash_curve", way="a")
+    config = lab.piece_config("toy", fit, "experiments.hash_curve", way="a")
     assert config["experiment"] == "toy"
     assert config["code"] != lab.fit_config(fit)["code"]
     calls = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuroseqret.experiments.markdown import (
+from experiments.markdown import (
     MISSING,
     NOTHING,
     Finding,
@@ -18,7 +18,7 @@ from neuroseqret.experiments.markdown import (
     points,
     table,
 )
-from neuroseqret.experiments.measured import label
+from experiments.measured import label
 
 
 def test_points_are_mean_and_deviation_of_a_sample():

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments import examples, hash_curve, hashing, qualitative, runtime, unwarping
+from experiments.cells import Cells
+from experiments.lab import Lab, find_data, variant_fit
+from experiments.measured import Measured
+from experiments.plan import View
 from neuroseqret.baselines.histogram import Histogram
-from neuroseqret.experiments import examples, hash_curve, hashing, qualitative, runtime, unwarping
-from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.lab import Lab, find_data, variant_fit
-from neuroseqret.experiments.measured import Measured
-from neuroseqret.experiments.plan import View
-from neuroseqret.hashing.codes import pack_bits
-from neuroseqret.hashing.tables import BucketTables
-from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.relevance import Relevance
+from neuroseqret.candidates.bucket_tables import BucketTables
+from neuroseqret.candidates.codes import pack_bits
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.models.self_attention.model import SelfAttention
 from simulated import simulate
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from conftest import REPOSITORY
-from neuroseqret.experiments import ablation, plan, second_stages, standing
-from neuroseqret.experiments.accuracy import NINE, marks
-from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.markdown import listed
-from neuroseqret.experiments.measured import DIFFERENT, LEVEL, Measured, row_fit
-from neuroseqret.experiments.plan import View
-from neuroseqret.methods import BASELINES
+from experiments import ablation, plan, second_stages, standing
+from experiments.accuracy import NINE, marks
+from experiments.cells import Cells
+from experiments.markdown import listed
+from experiments.measured import DIFFERENT, LEVEL, Measured, row_fit
+from experiments.plan import View
+from neuroseqret.methods.registry import BASELINES
 
 cached_marks = cache(marks)
 WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")

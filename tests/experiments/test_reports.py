@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.fake_cells import COMMON, piece, put, ranking
-from neuroseqret.errors import UserError
-from neuroseqret.experiments import (
+from experiments import (
     ablation,
     accuracy,
     hashing,
@@ -20,11 +18,13 @@ from neuroseqret.experiments import (
     troubles,
     unwarping,
 )
-from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.lab import variant_fit
-from neuroseqret.experiments.markdown import MISSING, NOTHING
-from neuroseqret.experiments.measured import Measured, row_fit
-from neuroseqret.experiments.plan import Fit, View
+from experiments.cells import Cells
+from experiments.lab import variant_fit
+from experiments.markdown import MISSING, NOTHING
+from experiments.measured import Measured, row_fit
+from experiments.plan import Fit, View
+from fake_cells import COMMON, piece, put, ranking
+from neuroseqret.errors import UserError
 
 
 def cell(text: str, row: str, column: str) -> str:

@@ -7,11 +7,11 @@ from importlib.metadata import version
 import pytest
 
 from conftest import REPOSITORY
+from experiments import cutting, examples, hash_curve, indexing, results_document
+from experiments.cells import Cells
+from experiments.measured import Measured
 from neuroseqret.evaluation.code import code_version
-from neuroseqret.experiments import cutting, examples, hash_curve, indexing, results_document
-from neuroseqret.experiments.cells import Cells
-from neuroseqret.experiments.measured import Measured
-from neuroseqret.methods import method_class
+from neuroseqret.methods.registry import method_class
 
 CELLS = REPOSITORY / "results" / "cells"
 #: Versions that are part of the code version of a cell.
@@ -32,7 +32,7 @@ def test_the_document_is_what_the_cells_say(cells):
     if not document.exists():
         pytest.skip("no committed document")
     made = results_document.text(Measured(cells))
-    assert document.read_text(encoding="utf-8") == made, "run `neuroseqret experiment all --no-measure`"
+    assert document.read_text(encoding="utf-8") == made, "run `python -m experiments all --no-measure`"
     for name in ("hashing", "qualitative", "queries", "unwarping"):
         if f"](figures/{name}.png)" in made:
             assert (document.parent / "figures" / f"{name}.png").exists()

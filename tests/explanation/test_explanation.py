@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from neuroseqret.batching import pad
+from neuroseqret.data.batching import pad
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.explanation import Explanation, explain, picture
 from neuroseqret.explanation.attribution import through
 from neuroseqret.explanation.shares import vector_shares
-from neuroseqret.models.markov import WHOLE
-from neuroseqret.models.projection import Projection
-from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences
+from neuroseqret.models.self_attention.model import SelfAttention
+from neuroseqret.models.self_attention.projection import Projection
+from neuroseqret.processes.markov_renewal import WHOLE
 
 SHORT: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -94,7 +94,7 @@ def test_integrated_gradients_in_closed_form_equal_a_fine_sum_along_the_path() -
 
 
 def test_other_models_and_endless_sequences_are_refused(data: tuple[EventSequences, EventSequences]) -> None:
-    from neuroseqret.methods import make
+    from neuroseqret.methods.registry import make
 
     corpus, queries = data
     with pytest.raises(UserError, match="only a 'self' model"):

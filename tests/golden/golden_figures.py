@@ -8,7 +8,6 @@ A figure may move only together with the version of its method. `test_golden.py`
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +33,7 @@ _LOOP = {"loop": {"steps": 25}}
 
 def _self(preset: str, **settings: Any) -> Callable[[], Any]:
     def made() -> Any:
-        from neuroseqret.models.self_attention import SelfAttention
+        from neuroseqret.models.self_attention.model import SelfAttention
 
         return SelfAttention(preset, **settings)
 
@@ -118,7 +117,7 @@ HASHES: dict[str, dict[str, Any]] = {
 
 def hash_figures(name: str) -> Figures:
     """The margins of some embeddings under a fitted hash function."""
-    from neuroseqret.hashing import make_hash
+    from neuroseqret.candidates import make_hash
 
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(600, 16)).astype(np.float32)

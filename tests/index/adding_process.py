@@ -18,7 +18,8 @@ from pathlib import Path
 
 from naive.index import TinyEmbedder, some_sequences
 from neuroseqret import methods
-from neuroseqret.index import Index, finders, view
+from neuroseqret.candidates import finders
+from neuroseqret.index import Index, view
 from neuroseqret.index.rows import digests
 
 

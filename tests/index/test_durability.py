@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from naive import index as naive
+from neuroseqret.candidates import finders
 from neuroseqret.errors import UserError
-from neuroseqret.index import Index, finders, keys, view
+from neuroseqret.index import Index, keys, view
 
 HERE = Path(__file__).resolve().parent
 KILLS = 8

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from naive import index as naive
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.index import Index, hot, lance_store, lock, view
-from neuroseqret.sequences import EventSequences
+from neuroseqret.index import Index, hot, lance_store, view
+from neuroseqret.storage import lock
 
 
 def answers(index, queries, **options):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from naive import index as naive
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index import Index, view
 from neuroseqret.index.search import expanded, scores_by_embedding
 from neuroseqret.index.snapshot import Snapshot
-from neuroseqret.sequences import EventSequences
 
 
 def test_rerank_orders_the_best_n_by_the_other_model(tiny, tmp_path):

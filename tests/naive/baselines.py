@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pytest
 
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
 
 
 def library(name: str) -> ModuleType:

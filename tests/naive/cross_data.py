@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.models.self_attention.model import SelfAttention
 
 GROUPS = 5
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.models.folder import read_model, write_model
-from neuroseqret.sequences import EventSequence, EventSequences
+from neuroseqret.models.model_folder import read_model, write_model
 
 
 class TinyEmbedder(Embedder):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
 
 
 def relevant_rows(queries: EventSequences, corpus: EventSequences) -> list[list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
 
 Window = tuple[str, int, list[float], list[int], float, float]
 

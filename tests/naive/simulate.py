@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from neuroseqret.datasets.processes import Hawkes, SelfCorrecting
+from neuroseqret.datasets.simulated_processes import Hawkes, SelfCorrecting
 
 
 def hawkes_intensity(process: Hawkes, times: list[float], marks: list[int], now: float) -> list[float]:

@@ -12,5 +12,5 @@ import strategies  # noqa: F401  # registers the profile of the property tests
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_the_disk() -> Iterator[None]:
-    with patch("neuroseqret.readers.files.os.fsync"):
+    with patch("neuroseqret.storage.files.os.fsync"):
         yield

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from naive.readers import unseal
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers import read, scan, write
-from neuroseqret.sequences import EventSequences
 
 
 def save(path: Path, **columns: object) -> Path:
@@ -189,8 +189,8 @@ def test_a_folder_without_files_is_one_line(tmp_path: Path) -> None:
 
 
 def test_many_batches_and_row_groups_come_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuroseqret.readers.list_parquet._EVENTS_PER_BATCH", 12)
-    monkeypatch.setattr("neuroseqret.readers.parquet._EVENTS_PER_ROW_GROUP", 16)
+    monkeypatch.setattr("neuroseqret.readers.engines.list_parquet._EVENTS_PER_BATCH", 12)
+    monkeypatch.setattr("neuroseqret.readers.engines.parquet._EVENTS_PER_ROW_GROUP", 16)
     rng = np.random.default_rng(0)
     batch = EventSequences.from_lists(
         [(np.sort(rng.normal(size=n)), rng.integers(0, 4, n)) for n in rng.integers(1, 9, 40)],

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.readers import FORMATS, LossWarning, read, scan, write
-from neuroseqret.readers.paired_text import pair_of
-from neuroseqret.sequences import EventSequences
+from neuroseqret.readers.formats.paired_text import pair_of
 
 #: Formats that this library writes with a checksum over everything, so that no damage goes unseen.
 SEALED = ("canonical", "hotpp", "lifestream", "long-parquet")
@@ -116,7 +116,7 @@ import random, sys
 import pyarrow.parquet as pq
 from neuroseqret.errors import UserError
 from neuroseqret.readers import read
-from neuroseqret.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences
 path = sys.argv[1]
 rows = [([0.5, 1.0, 2.5], [0, 1, 0]), ([2.0], [1]), ([1.0, 1.0], [2, 0])]
 pq.write_table(EventSequences.from_lists(rows, groups=["a", "b", "a"], mark_names=["x", "y", "z"]).to_arrow(), path)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.readers import FORMATS
-from neuroseqret.readers.long_table import CONVENTIONS
-from neuroseqret.sequences import EventSequences
+from neuroseqret.readers.engines.long_table import CONVENTIONS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 

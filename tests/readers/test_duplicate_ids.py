@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.validation import _first_occurrences
 from neuroseqret.errors import DataError
 from neuroseqret.readers import read, write
-from neuroseqret.sequences import EventSequences
-from neuroseqret.validation import _first_occurrences
 
 IDS = st.sampled_from(["", "a", "b", "ab", "é", "aé", "1", "2", "12", None])
 

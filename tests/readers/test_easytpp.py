@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
-from neuroseqret.readers import easytpp, read, scan, sniff, write
-from neuroseqret.sequences import EventSequences
+from neuroseqret.readers import read, scan, sniff, write
+from neuroseqret.readers.formats import easytpp
 
 ROWS = [
     {

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import FORMATS, LossWarning, lost_by, read, scan, sniff, write
-from neuroseqret.sequences import EventSequence, EventSequences
 from strategies import PLAIN_IDS, event_sequences
 
 WHOLE = ("canonical", "lifestream", "long-parquet")  # hold everything that a valid batch can carry
@@ -174,7 +174,7 @@ def test_a_write_that_fails_leaves_the_old_file(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("neuroseqret.readers.files.os.replace", full)
+    monkeypatch.setattr("neuroseqret.storage.files.os.replace", full)
     with pytest.raises(UserError, match="No space left on device"):
         write(small[:1], target, name)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 
 import neuroseqret as nsr
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.validation import repair
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import write
-from neuroseqret.readers.long_table import explode
-from neuroseqret.sequences import EventSequences
-from neuroseqret.validation import repair
+from neuroseqret.readers.engines.long_table import explode
 from strategies import event_sequences
 
 #: Every kind of frame, out of columns.

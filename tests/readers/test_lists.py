@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers import LossWarning, read, sniff, write
-from neuroseqret.sequences import EventSequences
 
 
 def save(path: Path, **columns: object) -> Path:

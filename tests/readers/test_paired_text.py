@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import read, sniff, write
-from neuroseqret.sequences import EventSequences
 
 EXPECTED = EventSequences.from_lists([([0.0, 0.25, 0.25], [5, 1, 3]), ([1e-05], [2])])
 

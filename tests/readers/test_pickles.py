@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive.readers import strided
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers import read, safe_pickle, sniff, torch_file, write
-from neuroseqret.sequences import EventSequences
+from neuroseqret.readers import read, sniff, write
+from neuroseqret.readers.pickles import safe_pickle, torch_file
 
 CONTENT = {
     "dim_process": 3,
@@ -370,7 +371,7 @@ def test_a_module_in_a_torch_file_is_refused(tmp_path: Path) -> None:
 def test_reading_a_torch_file_does_not_load_torch(tmp_path: Path) -> None:
     torch.save(DATASET, tmp_path / "a.pt")
     code = (
-        "import sys; from neuroseqret.readers import torch_file; import io; "
+        "import sys; from neuroseqret.readers.pickles import torch_file; import io; "
         f"torch_file.load(io.BytesIO(open({str(tmp_path / 'a.pt')!r}, 'rb').read())); "
         "sys.exit('torch' in sys.modules)"
     )

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import SETS
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.readers import FORMATS, LossWarning, lost_by, read, read_folder, scan, write, write_folder
-from neuroseqret.sequences import EventSequences
 
 WHOLE = ("canonical", "lifestream", "long-parquet")
 

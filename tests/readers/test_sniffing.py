@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.readers import FORMATS, LossWarning, read, sniff, write
-from neuroseqret.sequences import EventSequences
 
 BATCH = EventSequences.from_lists([([0.0, 0.5], [0, 1]), ([2.0], [1])], ids=["a", "b"], groups=["x", "y"])
 

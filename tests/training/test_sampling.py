@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequences
 from neuroseqret.training.sampling import PairSampler
 
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from neuroseqret.models.encoder import AttentionBlock
+from neuroseqret.processes.encoder import AttentionBlock
 
 WIDTH, HEADS = 128, 2  # as in the paper
 BLOCKS, DROPOUT = 2, 0.1

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import split_rows_if_any
+from neuroseqret.measures.ranking import mean_average_precision
 from neuroseqret.models.base import Scores
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import split_rows_if_any
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, TrainingResult, train
 from neuroseqret.training.losses import in_batch_softmax
-from neuroseqret.training.ranking import mean_average_precision
 from neuroseqret.training.sampling import PairSampler
 
 Side = Literal["query", "corpus"]

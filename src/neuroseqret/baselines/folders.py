@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.sequences import EventSequences
 
 #: What a model folder tells of the data besides numbers.
 MEANING = ("mark_names", "time_unit", "corpus_fingerprint")

@@ -25,15 +25,15 @@ from typing_extensions import Self
 
 from neuroseqret.baselines.contrastive import Side, train_contrastive
 from neuroseqret.baselines.folders import MEANING, fitting_together, meaning
-from neuroseqret.batching import batches, pad
+from neuroseqret.data.batching import batches, pad
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import ensure_split
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Role, Scores
-from neuroseqret.models.features import Inputs, TimeScale
-from neuroseqret.models.folder import read_model, write_model
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import ensure_split
+from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.processes.time_scale import Inputs, TimeScale
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings
 

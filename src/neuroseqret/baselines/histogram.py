@@ -2,8 +2,8 @@
 
 Mark unigrams and bigrams, gap histograms on the data's scale and on the sequence's own, gaps beside marks and beside
 the gap before, moments of the log gaps; each centred and scaled by the corpus' mean and standard deviation; the
-score is the cosine. These are the features of `neuroseqret.models.markov`, which the models take in too, so this
-baseline is theirs without the neural process and without any learning from relevance.
+score is the cosine. These are the features of `neuroseqret.processes.markov_renewal`, which the models take in too,
+so this baseline is theirs without the neural process and without any learning from relevance.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from torch import Tensor
 from typing_extensions import Self
 
 from neuroseqret.baselines.folders import MEANING, fitting_together, meaning
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Role, Scores
-from neuroseqret.models.features import TimeScale
-from neuroseqret.models.folder import read_model, write_model
-from neuroseqret.models.markov import MarkovRenewal
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences
+from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.processes.markov_renewal import MarkovRenewal
+from neuroseqret.processes.time_scale import TimeScale
 
 
 class Histogram(Embedder):

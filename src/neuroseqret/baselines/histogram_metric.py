@@ -22,14 +22,14 @@ from typing_extensions import Self
 from neuroseqret.baselines.contrastive import Side, train_contrastive
 from neuroseqret.baselines.folders import MEANING, fitting_together, under
 from neuroseqret.baselines.histogram import Histogram, markov_config, markov_of
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import ensure_split, split_rows_if_any
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Role, Scores
-from neuroseqret.models.folder import read_model, write_model
-from neuroseqret.models.projection import Projection
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import ensure_split, split_rows_if_any
+from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings
 

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from neuroseqret.batching import Batch
-from neuroseqret.models.features import TimeScale
+from neuroseqret.data.batching import Batch
+from neuroseqret.processes.time_scale import TimeScale
 
 SAMPLES = 8  # of the intensity in each gap, for the integral
 

@@ -27,7 +27,7 @@ import numba
 import numpy as np
 
 from neuroseqret.baselines.series import Series, SeriesBaseline, inter_event_times, standardise
-from neuroseqret.sequences import EventSequences, FloatArray, IntArray
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 
 #: From about this many products in a pair, FFT is faster (measured on one core).
 FFT_PAYS = 1_000_000

@@ -20,16 +20,16 @@ from typing_extensions import Self
 from neuroseqret.baselines.folders import MEANING, fitting_together, meaning
 from neuroseqret.baselines.intensity import Events, PointProcess
 from neuroseqret.baselines.series import inter_event_times
-from neuroseqret.batching import Batch, batches, join, pad
+from neuroseqret.data.batching import Batch, batches, join, pad
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import ensure_split, split_rows_if_any
 from neuroseqret.errors import DivergenceError, UserError
-from neuroseqret.models.augment import crop
 from neuroseqret.models.base import Embedder, Role, Scores
-from neuroseqret.models.features import TimeScale
-from neuroseqret.models.folder import read_model, write_model
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import ensure_split, split_rows_if_any
+from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.processes.time_scale import TimeScale
+from neuroseqret.training.augment import crop
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, TrainingResult, train
 
@@ -140,7 +140,7 @@ class PointProcessBaseline(Embedder):
             drawn = rng.choice(total, min(BATCH, total), replace=False)
             rows = drawn[drawn < len(task.corpus)], task.train[drawn[drawn >= len(task.corpus)] - len(task.corpus)]
             batch = join(pad(task.corpus, rows[0]), pad(task.queries, rows[1]))
-            per_event, _ = self.forward(crop(batch, LONGEST, 1.0, rng))
+            per_event, _ = self.forward(crop(batch, LONGEST, rng))
             return -per_event
 
         return of_step

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import Self
 
-from neuroseqret.evaluation.ties import id_keys, pair_keys
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.measures.ties import id_keys, pair_keys
 from neuroseqret.models.base import RelevanceModel, Scores
-from neuroseqret.models.folder import read_model, write_model
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences
+from neuroseqret.models.model_folder import read_model, write_model
 
 
 class Random(RelevanceModel):

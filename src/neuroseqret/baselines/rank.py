@@ -22,11 +22,11 @@ from neuroseqret.baselines.point_process import BATCH, LONGEST, PointProcessBase
 from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.baselines.sahp import SAHP
 from neuroseqret.baselines.thp import THP
-from neuroseqret.batching import join, pad
-from neuroseqret.models.augment import crop
-from neuroseqret.relevance import Relevance
+from neuroseqret.data.batching import join, pad
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.measures.ranking import mean_average_precision
+from neuroseqret.training.augment import crop
 from neuroseqret.training.losses import pairwise_hinge
-from neuroseqret.training.ranking import mean_average_precision
 from neuroseqret.training.sampling import PairSampler
 
 MARGIN = 0.5
@@ -46,7 +46,7 @@ class Ranked(PointProcessBaseline):
             pairs = sampler.batch(step)
             rng = np.random.default_rng([task.seed, step])
             corpus = pad(task.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
-            per_event, vectors = self.forward(crop(join(pad(task.queries, pairs.queries), corpus), LONGEST, 1.0, rng))
+            per_event, vectors = self.forward(crop(join(pad(task.queries, pairs.queries), corpus), LONGEST, rng))
             anchors = len(pairs.positive)
             scores = vectors[:anchors] @ vectors[anchors:].T
             positive, ignore = torch.from_numpy(pairs.positive), torch.from_numpy(pairs.ignore)

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from typing_extensions import Self
 
 from neuroseqret.baselines.folders import fitting_together, meaning
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequence, EventSequences, FloatArray, IntArray
 from neuroseqret.models.base import RelevanceModel, Scores
-from neuroseqret.models.folder import read_model, write_model
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequence, EventSequences, FloatArray, IntArray
+from neuroseqret.models.model_folder import read_model, write_model
 
 #: Gaps of one sequence that differ by no more than so many roundings of its clock count as equal.
 ROUNDINGS = 8

@@ -23,11 +23,11 @@ from typing_extensions import Self
 
 from neuroseqret.baselines.series import Series, SeriesBaseline, inter_event_times
 from neuroseqret.baselines.soft_dtw import sharp_costs
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
+from neuroseqret.data.splits import ensure_split, split_rows_if_any
 from neuroseqret.errors import UserError
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequences, FloatArray, IntArray
-from neuroseqret.splits import ensure_split, split_rows_if_any
-from neuroseqret.training.ranking import mean_average_precision
+from neuroseqret.measures.ranking import mean_average_precision
 
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0)
 #: Cells of alignment tables that choosing gamma may fill, over all values: about 15 seconds of one core.

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from neuroseqret.sequences import FloatArray, IntArray
+from neuroseqret.data.sequences import FloatArray, IntArray
 
 LANES = 16
 _EXP_STEP = -1.0 / 128

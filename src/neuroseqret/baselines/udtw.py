@@ -24,9 +24,9 @@ import numba
 import numpy as np
 
 from neuroseqret.baselines.series import Series, SeriesBaseline, inter_event_times, standardise
+from neuroseqret.data.sequences import EventSequence, EventSequences, FloatArray, IntArray
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Scores
-from neuroseqret.sequences import EventSequence, EventSequences, FloatArray, IntArray
 
 #: Bounds and distances add the same squares in another order; a bound prunes only if it is clearly above.
 ROUNDING = 1 + 1e-9

@@ -16,8 +16,8 @@ from neuroseqret.cli.listing import Command
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroseqret.sequences import EventSequences
-    from neuroseqret.statistics import Statistics
+    from neuroseqret.data.sequences import EventSequences
+    from neuroseqret.data.statistics import Statistics
 
 app = typer.Typer(no_args_is_help=True, help="Look at, convert and prepare event data.")
 
@@ -55,11 +55,11 @@ def info(
 
     Sizes, lengths, time unit, marks by name, gaps between events.
     """
+    from neuroseqret.data.statistics import describe, describe_retrieval
     from neuroseqret.readers import read, sniff
-    from neuroseqret.readers.canonical import is_data_folder
-    from neuroseqret.readers.folder import read_folder
+    from neuroseqret.readers.data_folder import read_folder
+    from neuroseqret.readers.formats.canonical import is_data_folder
     from neuroseqret.readers.options import Options
-    from neuroseqret.statistics import describe, describe_retrieval
 
     if is_data_folder(file):
         folder = read_folder(file, validate=False)
@@ -109,8 +109,8 @@ def read_mended(
     source: Path, repair: str | None, format: str | None, column: list[str], time_unit: str | None, allow_pickle: bool
 ) -> EventSequences:
     """The sequences of a file, repaired as the words of `--repair` say, and valid."""
+    from neuroseqret.data.validation import repair as mend
     from neuroseqret.readers import read
-    from neuroseqret.validation import repair as mend
 
     sequences = read(
         source,

@@ -21,12 +21,12 @@ from neuroseqret.errors import UserError
 if TYPE_CHECKING:
     import numpy as np
 
+    from neuroseqret.data.sequences import EventSequences
     from neuroseqret.evaluation.protocol import Task
     from neuroseqret.evaluation.runner import Result
     from neuroseqret.index import Hits, Index
     from neuroseqret.models.base import Embedder
-    from neuroseqret.readers.folder import DataFolder
-    from neuroseqret.sequences import EventSequences
+    from neuroseqret.readers.data_folder import DataFolder
 
 #: Melodies a group, seconds of training.
 FULL, FAST = (200, 90.0), (40, 10.0)
@@ -81,8 +81,8 @@ def _step(text: str) -> None:
 
 
 def _data(most: int, out: Path) -> DataFolder:
-    from neuroseqret.datasets import repertoires
-    from neuroseqret.readers.folder import write_folder
+    from neuroseqret.datasets.music import repertoires
+    from neuroseqret.readers.data_folder import write_folder
 
     _step("1. Data: melodies from the scores inside the music21 package")
 
@@ -135,7 +135,7 @@ def _task(data: DataFolder) -> Task:
 
 
 def _train(task: Task, seconds: float, out: Path) -> Embedder:
-    from neuroseqret.models.self_attention import SelfAttention
+    from neuroseqret.models.self_attention.model import SelfAttention
 
     _step("2. Training: a self-attentive point process, its Fisher vectors, and a metric on them")
     begun = time.monotonic()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroseqret.sequences import EventSequence
+from neuroseqret.data.sequences import EventSequence
 
 #: How much of a melody is drawn, in its usual notes.
 SPAN = 48.0

@@ -27,11 +27,11 @@ def embed(
     import pyarrow.parquet as pq
 
     from neuroseqret import methods
+    from neuroseqret.data.meaning import in_terms_of
     from neuroseqret.models.base import Embedder
-    from neuroseqret.models.folder import read_config
+    from neuroseqret.models.model_folder import read_config
     from neuroseqret.readers import scan_or_read
-    from neuroseqret.readers.files import new_file
-    from neuroseqret.readers.meaning import in_terms_of
+    from neuroseqret.storage.files import new_file
 
     if out.suffix != ".parquet":
         raise UserError(f"{out}: vectors are written as Parquet; call it {out.stem}.parquet")

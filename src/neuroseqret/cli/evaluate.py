@@ -74,9 +74,9 @@ def evaluate(
     By AP, nDCG@10, nDCG@20, RR and AP@10/hits. The methods 'random' and 'histogram' are always among them. A method
     that fails is shown with its reason, and the command then ends with exit code 1.
     """
-    from neuroseqret import evaluating
+    from neuroseqret.evaluation import evaluate as evaluating
     from neuroseqret.evaluation.report import HOLDS
-    from neuroseqret.readers.files import check_replaceable, new_file
+    from neuroseqret.storage.files import check_replaceable, new_file
 
     if run_folder is not None:
         check_replaceable(run_folder, *HOLDS)  # now, not after the evaluation
@@ -110,7 +110,7 @@ def evaluate(
 
 def table(report: Report) -> Table:
     """One row a method: best value bold, second underlined, signs of significance; `failed` where it did."""
-    from neuroseqret.evaluation.metrics import MEASURES
+    from neuroseqret.measures.measures import MEASURES
 
     task = report.task
     ranked = "whole corpus" if task.protocol == "full" else "sampled lists"

@@ -17,7 +17,7 @@ from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
     from neuroseqret.models.base import RelevanceModel
-    from neuroseqret.readers.folder import DataFolder
+    from neuroseqret.readers.data_folder import DataFolder
 
 
 def fit(
@@ -48,8 +48,8 @@ def fit(
     is cut off goes on where it was when the same command is given again.
     """
     from neuroseqret import methods
-    from neuroseqret.models.folder import HOLDS
-    from neuroseqret.readers.files import check_replaceable
+    from neuroseqret.models.model_folder import HOLDS
+    from neuroseqret.storage.files import check_replaceable
 
     check_replaceable(out, *HOLDS)  # now, not after the training
     if not out.parent.is_dir():
@@ -74,7 +74,7 @@ def fit(
 
 def _clock(method: RelevanceModel, unit: str | None) -> str | None:
     """The time scale that was learned, in words, so that a wrong unit is seen; None where a method has none."""
-    from neuroseqret.models.features import TimeScale
+    from neuroseqret.processes.time_scale import TimeScale
 
     scale = getattr(getattr(method, "first_stage", method), "scale", None)
     if not isinstance(scale, TimeScale):
@@ -85,8 +85,8 @@ def _clock(method: RelevanceModel, unit: str | None) -> str | None:
 
 def _read(data: Path) -> DataFolder:
     from neuroseqret.readers import read
-    from neuroseqret.readers.canonical import is_data_folder
-    from neuroseqret.readers.folder import DataFolder, read_folder
+    from neuroseqret.readers.data_folder import DataFolder, read_folder
+    from neuroseqret.readers.formats.canonical import is_data_folder
 
     if is_data_folder(data):
         return read_folder(data)

@@ -17,8 +17,8 @@ from neuroseqret.cli.listing import Command
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    from neuroseqret.data.sequences import EventSequences
     from neuroseqret.index import Index
-    from neuroseqret.sequences import EventSequences
 
 index_app = typer.Typer(no_args_is_help=True, help="Make a corpus searchable: create, add, remove, info.")
 
@@ -55,7 +55,7 @@ def create(
     If it is interrupted, continue with 'neuroseqret index add'.
     """
     from neuroseqret.index import Index
-    from neuroseqret.models.folder import read_config
+    from neuroseqret.models.model_folder import read_config
 
     if step is not None and window is None:
         raise UserError("--step needs --window")
@@ -89,7 +89,7 @@ def remove(
 ) -> None:
     """Remove sequences by id."""
     from neuroseqret.index import Index
-    from neuroseqret.readers.text import whole_text
+    from neuroseqret.readers.engines.text import whole_text
 
     wanted = list(ids or [])
     if file is not None:
@@ -117,14 +117,14 @@ def info(folder: Path = INDEX, as_json: bool = typer.Option(False, "--json", hel
 
 def _scan(corpus: Path, learned: Mapping[str, Any]) -> Iterator[EventSequences]:
     """The corpus in batches, in the terms of the model with this configuration."""
+    from neuroseqret.data.meaning import in_terms_of
     from neuroseqret.readers import scan_or_read
-    from neuroseqret.readers.meaning import in_terms_of
 
     return (in_terms_of(batch, learned, corpus) for batch in scan_or_read(_file(corpus), _BATCH))
 
 
 def _file(corpus: Path) -> Path:
-    from neuroseqret.readers.canonical import is_data_folder
+    from neuroseqret.readers.formats.canonical import is_data_folder
 
     return corpus / "corpus.parquet" if is_data_folder(corpus) else corpus
 

@@ -1,4 +1,4 @@
-"""Commands whose help lists names (of methods, formats, experiments) and calls values by upper-case words."""
+"""Commands whose help lists names (of methods, formats) and calls values by upper-case words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 
 def _methods() -> Iterable[str]:
-    from neuroseqret.methods import BASELINES, MODELS
+    from neuroseqret.methods.registry import BASELINES, MODELS
 
     return [*MODELS, *BASELINES]
 
@@ -20,17 +20,10 @@ def _formats() -> Iterable[str]:
     return FORMATS
 
 
-def _experiments() -> Iterable[str]:
-    from neuroseqret.experiments.results_document import EXPERIMENTS
-
-    return EXPERIMENTS
-
-
 #: Words that stand in braces in a help, and the names they stand for.
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "methods": _methods,
     "formats": _formats,
-    "experiments": _experiments,
 }
 
 

@@ -1,34 +1,20 @@
-"""The command `neuroseqret`: one file a command, gathered here.
-
-A user's mistake prints one line on standard error and exits with code 2; a traceback is a bug of ours.
-"""
+"""The command `neuroseqret`: one file per command, gathered here."""
 
 from __future__ import annotations
-
-import os
-import sys
-import warnings
-from contextlib import suppress
 
 import typer
 
 import neuroseqret
 from neuroseqret.cli import data
-from neuroseqret.cli.console import remarks
 from neuroseqret.cli.demo import demo
 from neuroseqret.cli.embed import embed
 from neuroseqret.cli.evaluate import evaluate
-from neuroseqret.cli.experiment import experiment
 from neuroseqret.cli.fit import fit
 from neuroseqret.cli.index import index_app
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.prepare import prepare
+from neuroseqret.cli.running import run_app
 from neuroseqret.cli.search import search
-from neuroseqret.errors import UserError
-
-# Typer carries its own copy of click from 0.26 on and uses the installed one before: this is the base class of
-# usage errors in both.
-UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -43,7 +29,6 @@ app.command(cls=Command)(embed)
 app.add_typer(index_app, name="index")
 app.command(cls=Command)(search)
 app.command(cls=Command)(evaluate)
-app.command(cls=Command)(experiment)
 data.app.command(cls=Command)(prepare)
 app.add_typer(data.app, name="data")
 app.command(cls=Command)(demo)
@@ -65,30 +50,5 @@ def _main(
 
 
 def run() -> None:
-    """Entry point: turns user errors into one line and exit code 2, and warnings into one line each."""
-    warnings.showwarning = lambda message, *_, **__: remarks.print(f"neuroseqret: note: {message}", markup=False)
-    try:
-        # Without standalone mode `typer.Exit` comes back as a return value.
-        sys.exit(app(standalone_mode=False))
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        _stop("interrupted", 130)
-    except UsageError as error:  # an unknown option, a missing argument
-        _stop(error.format_message().rstrip(".") + "; see --help", 2)  # type: ignore[attr-defined]
-    except UserError as error:
-        _stop(str(error), 2)
-    except BrokenPipeError:  # `neuroseqret ... | head`: nobody reads on, which is fine
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except OSError as error:
-        if error.filename is not None:
-            _stop(f"{error.filename}: {error.strerror}", 2)
-        with suppress(OSError):  # what is left to print would fail again when the interpreter ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _stop(error.strerror or str(error), 2)
-
-
-def _stop(line: str, code: int) -> None:
-    remarks.print(f"neuroseqret: {' '.join(line.split())}", markup=False)
-    sys.exit(code)
+    """Entry point of the command."""
+    run_app(app)

@@ -15,8 +15,8 @@ from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroseqret.readers.folder import DataFolder
-    from neuroseqret.sequences import EventSequences
+    from neuroseqret.data.sequences import EventSequences
+    from neuroseqret.readers.data_folder import DataFolder
 
 SETS = "audio, sports, celebrity, electricity, health, twitter or amazon"
 
@@ -63,8 +63,8 @@ def prepare(
     It holds a corpus, queries with their split, and what is relevant to what.
     """
     from neuroseqret.datasets import prepare as recipes
-    from neuroseqret.readers.files import check_replaceable
-    from neuroseqret.readers.folder import HOLDS
+    from neuroseqret.readers.data_folder import HOLDS
+    from neuroseqret.storage.files import check_replaceable
 
     if (file is None) == (name is None):
         raise UserError(f"say what to prepare: NAME and RAW_DIR ({SETS}), or --from FILE")

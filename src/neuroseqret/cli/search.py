@@ -17,8 +17,8 @@ from neuroseqret.cli.data import ANY_FORMAT
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    from neuroseqret.data.sequences import EventSequences
     from neuroseqret.index import Hits, Index
-    from neuroseqret.sequences import EventSequences
 
 FORMATS = ("table", "json", "trec")
 
@@ -44,9 +44,9 @@ def search(
     ),
 ) -> None:
     """Find the sequences of an index that are relevant to queries."""
+    from neuroseqret.data.meaning import in_terms_of
     from neuroseqret.index import Index
     from neuroseqret.readers import read
-    from neuroseqret.readers.meaning import in_terms_of
 
     if form not in FORMATS:
         raise UserError(f"no format is called {form!r}; there are {', '.join(FORMATS)}")

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.datasets.amazon_files import Reviews, read_reviews
 from neuroseqret.datasets.files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, thin
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.sequences import EventSequences, IntArray
 
 PATTERNS = ("*.json", "*.jsonl", "*.csv", "*.json.gz", "*.jsonl.gz", "*.csv.gz")
 STARS = ["1 star", "2 stars", "3 stars", "4 stars", "5 stars"]

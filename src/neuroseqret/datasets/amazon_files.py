@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
+from neuroseqret.data.sequences import IntArray
 from neuroseqret.datasets.files import number_column
 from neuroseqret.errors import DataError
-from neuroseqret.readers.damage import first_line
-from neuroseqret.sequences import IntArray
+from neuroseqret.readers.engines.damage import first_line
 
 #: What a column is called in the editions of 2014 and 2018, of 2023, and in the files with classes.
 PRODUCT = ("asin", "parent_asin", "item_id")

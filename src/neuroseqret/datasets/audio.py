@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.datasets.files import Progress, find, json_object, nothing_found, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
 from neuroseqret.errors import DataError, MissingExtraError, UserError
-from neuroseqret.readers.damage import first_line
-from neuroseqret.sequences import EventSequences, FloatArray
+from neuroseqret.readers.engines.damage import first_line
 
 BAND, ORDER, LEVEL_SECONDS, LOUDNESS = (70.0, 350.0), 3, 0.020, 0.1
 FRAME_SECONDS, SPECTRUM_RATE, SPECTRUM_SIZE, SPECTRUM_RANGE, PRE_EMPHASIS = 0.025, 16_000, 2048, (50.0, 4000.0), 0.97

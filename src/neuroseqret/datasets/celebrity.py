@@ -24,10 +24,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.datasets.files import Progress, find, nothing_found, number_column, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, quantile_edges
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 
 COLUMNS = ("video_id", "start", "end", "bbox", "fps", "width", "height", "person_id")
 POSITIVE = ("fps", "width", "height")

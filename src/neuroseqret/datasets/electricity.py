@@ -24,13 +24,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.datasets import refit
 from neuroseqret.datasets.files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges, thin
 from neuroseqret.datasets.steps import relative_change, steps
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers.damage import first_line
-from neuroseqret.sequences import EventSequences, FloatArray
+from neuroseqret.readers.engines.damage import first_line
 
 ABSOLUTE, RELATIVE = 2.0, 0.05
 #: Names that mean the same kind of appliance.

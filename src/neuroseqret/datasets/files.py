@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from neuroseqret.data.sequences import FloatArray
 from neuroseqret.errors import DataError
-from neuroseqret.sequences import FloatArray
 
 T = TypeVar("T")
 #: Wraps an iteration over so many things, to show how far it is.

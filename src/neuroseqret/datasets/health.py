@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
 from neuroseqret.datasets.steps import steps
 from neuroseqret.errors import DataError, MissingExtraError, UserError
-from neuroseqret.readers.damage import first_line
-from neuroseqret.sequences import EventSequences
+from neuroseqret.readers.engines.damage import first_line
 
 #: AAMI EC57 classes and the beat codes of PhysioNet that belong to each; all other codes are no beats.
 AAMI = {

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import choose_queries, codes_of, split_queries
+from neuroseqret.data.statistics import describe_retrieval
+from neuroseqret.data.subsequences import disjoint, overlapping
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers.folder import DataFolder, write_folder
-from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import choose_queries, codes_of, split_queries
-from neuroseqret.statistics import describe_retrieval
-from neuroseqret.subsequences import disjoint, overlapping
+from neuroseqret.readers.data_folder import DataFolder, write_folder
 
 MIN_CORPUS = 3
 RELEVANCE = ("groups", "subsequences", "overlapping")

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from neuroseqret.data.sequences import FloatArray
 from neuroseqret.datasets.files import Progress, find, number_column, text, track
 from neuroseqret.errors import DataError
-from neuroseqret.readers.damage import first_line
-from neuroseqret.sequences import FloatArray
+from neuroseqret.readers.engines.damage import first_line
 
 NO_APPLIANCE = {"time", "unix", "aggregate", "issues"}
 UNUSED = {"not used", "unknown"}

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuroseqret.datasets.processes import KINDS, Events, Process, random_process
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
+from neuroseqret.data.splits import split_queries
+from neuroseqret.datasets.simulated_processes import KINDS, Events, Process, random_process
 from neuroseqret.errors import UserError
-from neuroseqret.sequences import EventSequences, FloatArray, IntArray
-from neuroseqret.splits import split_queries
 
 CORPUS_ROWS_PER_SOURCE, QUERIES_PER_SOURCE = 4, 2
 

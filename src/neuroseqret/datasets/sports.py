@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.files import find, json_file, nothing_found, numbers, text
 from neuroseqret.datasets.recordings import Recordings, Windows
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.sequences import EventSequences
 
 #: The classes of THUMOS'14 in their published order; class n of MultiTHUMOS is the n-th of both lists.
 SPORTS = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from neuroseqret.sequences import FloatArray, IntArray
+from neuroseqret.data.sequences import FloatArray, IntArray
 
 
 @numba.njit(cache=True)

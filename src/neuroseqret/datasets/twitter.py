@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.files import Progress, find, nothing_found, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows
 from neuroseqret.errors import DataError
-from neuroseqret.sequences import EventSequences
 
 DEPTHS = ["answers the source", "depth 2", "depth 3 or more"]
 FAME = ["ordinary user", "mildly famous user", "influencer"]

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers
-from neuroseqret.readers.files import cache_folder, new_file
+from neuroseqret.measures.measures import MEASURES
+from neuroseqret.storage.files import cache_folder, new_file
 
 
 def folder_fingerprint(folder: str | PathLike[str]) -> str:

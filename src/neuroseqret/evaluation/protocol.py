@@ -5,7 +5,7 @@ Two protocols. `full` ranks the whole corpus. `sampled` is the paper's: for ever
 
 Two corpus conditions. `seen`: the corpus takes part in training, as in the paper. `unseen`: methods are trained with
 half of the corpus' sources and rank the other half, as with sequences that are indexed after training (see
-`neuroseqret.splits.unseen_half` for groups with a single source).
+`neuroseqret.data.splits.unseen_half` for groups with a single source).
 
 A query with nothing relevant in the ranked corpus has no AP; it is left out for all methods, and counted.
 """
@@ -17,11 +17,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import ensure_split, sample_negatives, split_rows, unseen_half
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.evaluation.ties import Keys, id_keys
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequences, IntArray
-from neuroseqret.splits import ensure_split, sample_negatives, split_rows, unseen_half
+from neuroseqret.measures.ties import Keys, id_keys
 
 Protocol = Literal["sampled", "full"]
 Condition = Literal["seen", "unseen"]
@@ -68,7 +68,7 @@ class Task:
         return (self.lists.rows >= 0).sum(1)
 
     def tie_keys(self) -> tuple[Keys, Keys]:
-        """Hashes of the queries' and the corpus' ids that break ties; see `neuroseqret.evaluation.ties`."""
+        """Hashes of the queries' and the corpus' ids that break ties; see `neuroseqret.measures.ties`."""
         return id_keys(self.queries.ids, self.seed), id_keys(self.corpus.ids, self.seed)
 
 

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import neuroseqret
+from neuroseqret.data.sequences import FloatArray
 from neuroseqret.errors import UserError
-from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.runner import Result
 from neuroseqret.evaluation.significance import fisher_exact_test, holm, randomisation_test
-from neuroseqret.readers.files import new_folder
+from neuroseqret.measures.measures import MEASURES
 from neuroseqret.readers.trec import write_run
-from neuroseqret.sequences import FloatArray
+from neuroseqret.storage.files import new_folder
 
 Test = Literal["randomisation", "fisher-exact"]
 LEVEL = 0.05

@@ -18,22 +18,22 @@ from typing import Protocol
 
 import numpy as np
 
+from neuroseqret.data.meaning import in_terms_of
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint
 from neuroseqret.evaluation.code import code_version
-from neuroseqret.evaluation.metrics import MEASURES
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers, Progress, answer, silent
+from neuroseqret.measures.measures import MEASURES
 from neuroseqret.models.base import RelevanceModel
-from neuroseqret.models.folder import read_config
-from neuroseqret.readers.meaning import in_terms_of
+from neuroseqret.models.model_folder import read_config
 
 ALWAYS = ("random", "histogram")
 Remark = Callable[[str], None]
 
 
 class Registry(Protocol):
-    """Methods by name and by folder; the module `neuroseqret.methods` is one."""
+    """Methods by name and by folder; the module `neuroseqret.methods.registry` is one."""
 
     MODELS: dict[str, str]
     BASELINES: dict[str, str]

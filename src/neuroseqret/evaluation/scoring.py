@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.evaluation.metrics import per_query
 from neuroseqret.evaluation.protocol import Task
-from neuroseqret.evaluation.ties import order_keys
+from neuroseqret.measures.measures import per_query
+from neuroseqret.measures.ties import order_keys
 from neuroseqret.models.base import Embedder, RelevanceModel, Role, Scores
-from neuroseqret.sequences import EventSequences, FloatArray, IntArray
 
 DEPTH = 1000  # how much of each ranking is kept
 _BLOCK = 1 << 22  # scores held at a time

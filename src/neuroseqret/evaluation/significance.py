@@ -16,8 +16,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from neuroseqret.data.sequences import FloatArray
 from neuroseqret.errors import UserError
-from neuroseqret.sequences import FloatArray
 
 _BLOCK = 1 << 24  # numbers held at a time
 

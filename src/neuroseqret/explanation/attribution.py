@@ -26,16 +26,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from neuroseqret.batching import pad
+from neuroseqret.data.batching import pad
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
 from neuroseqret.explanation.shares import vector_shares
 from neuroseqret.index.rows import check_meaning
 from neuroseqret.models.base import RelevanceModel, Role
-from neuroseqret.models.markov import PARTS
-from neuroseqret.models.projection import Projection
-from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences, FloatArray
+from neuroseqret.models.self_attention.model import SelfAttention
+from neuroseqret.models.self_attention.projection import Projection
+from neuroseqret.processes.markov_renewal import PARTS
 
 Matrix = npt.NDArray[np.float64]
 

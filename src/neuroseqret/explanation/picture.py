@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuroseqret.data.sequence import EventSequence
 from neuroseqret.explanation.attribution import Explanation
-from neuroseqret.sequence import EventSequence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

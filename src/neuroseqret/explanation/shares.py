@@ -14,16 +14,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from neuroseqret.batching import pad
+from neuroseqret.data.batching import pad
+from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.models import fisher
 from neuroseqret.models.base import Role
-from neuroseqret.models.features import Inputs
-from neuroseqret.models.markov import BOTH, MARKS, TIMES, WHOLE
-from neuroseqret.models.network import VECTOR_FAR, split_blocks
-from neuroseqret.models.self_attention import SelfAttention
-from neuroseqret.sequence import EventSequence
-from neuroseqret.sequences import EventSequences
+from neuroseqret.models.self_attention.model import SelfAttention
+from neuroseqret.models.self_attention.network import VECTOR_FAR, split_blocks
+from neuroseqret.processes import fisher
+from neuroseqret.processes.markov_renewal import BOTH, MARKS, TIMES, WHOLE
+from neuroseqret.processes.time_scale import Inputs
 
 MOST_EVENTS = 2000
 

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.hashing import BucketTables, Cells, load_hash
-from neuroseqret.index.finders import CellFinder, CodeFinder, Exhaustive, Finder, chosen_method
-from neuroseqret.index.folder import IndexConfig, IndexSettings, make_hash_function
-from neuroseqret.index.rounding import RoundedVectors, rounded, scale_of
+from neuroseqret.candidates import BucketTables, Cells, load_hash
+from neuroseqret.candidates.finders import CellFinder, CodeFinder, Exhaustive, Finder, chosen_method
+from neuroseqret.candidates.rounding import RoundedVectors, rounded, scale_of
+from neuroseqret.index.config import IndexConfig, IndexSettings, make_hash_function
 from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, OFFSET, SERIAL, Store
 

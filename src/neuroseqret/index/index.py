@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from neuroseqret import methods
+from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
-from neuroseqret.index.folder import IndexConfig, create_folder, make_settings, read_config
+from neuroseqret.index.config import IndexConfig, create_folder, make_settings, read_config
 from neuroseqret.index.hit import Hits
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.search import Search, SearchOptions, scores_by_embedding
@@ -27,8 +28,7 @@ from neuroseqret.index.store import Store
 from neuroseqret.index.view import View
 from neuroseqret.index.writer import Added, Writer
 from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.models.folder import read_config as read_model_config
-from neuroseqret.sequences import EventSequence, EventSequences
+from neuroseqret.models.model_folder import read_config as read_model_config
 
 BATCH = 8192
 Sequences = EventSequence | EventSequences | Iterable[EventSequence]

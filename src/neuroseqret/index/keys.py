@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.sequences import STRING, EventSequences
+from neuroseqret.data.sequences import STRING, EventSequences
 
 Hashes = npt.NDArray[np.int64]
 

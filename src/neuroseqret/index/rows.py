@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from neuroseqret.data.sequences import CANONICAL, STRING, EventSequences
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.index.folder import IndexConfig
+from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.keys import hash_events, hash_strings
 from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, RESERVED, SERIAL, UNFIT
-from neuroseqret.models.folder import read_config as read_model_config
-from neuroseqret.sequences import CANONICAL, STRING, EventSequences
+from neuroseqret.models.model_folder import read_config as read_model_config
 
 EVENTS = ("id", "times", "marks", "start", "end")
 

@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from neuroseqret.candidates.finders import Mask
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.index.finders import Mask
-from neuroseqret.index.folder import IndexConfig
+from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.hit import Hit, Hits, SearchReport
 from neuroseqret.index.rows import to_sequences
 from neuroseqret.index.snapshot import Rows, Snapshot
 from neuroseqret.index.store import OFFSET, PARENT, Store
 from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.sequences import EventSequences
 
 EXPAND_BY = 10
 _OF_A_HIT = frozenset({"id", "group", "start", "end", PARENT, OFFSET})  # columns that are fields, not metadata

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.index.finders import ALL, Exhaustive, Found, Mask
+from neuroseqret.candidates.finders import ALL, Exhaustive, Found, Mask
 from neuroseqret.index.hot import Hot
 from neuroseqret.index.rows import EVENTS
 from neuroseqret.index.store import Store

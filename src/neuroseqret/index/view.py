@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from neuroseqret.index import hot, lock
-from neuroseqret.index.finders import Mask
-from neuroseqret.index.folder import IndexConfig
+from neuroseqret.candidates.finders import Mask
+from neuroseqret.index import hot
+from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.snapshot import Rows, Snapshot
 from neuroseqret.index.store import EMBEDDING, SERIAL, Store
+from neuroseqret.storage import lock
 
 REBUILD_ROWS, REBUILD_FRACTION = 5000, 0.1
 _FILTERS_KEPT = 16

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from neuroseqret.data.sequences import STRING, EventSequences
 from neuroseqret.errors import DataError
-from neuroseqret.index import lock, rows
-from neuroseqret.index.folder import IndexConfig
+from neuroseqret.index import rows
+from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.keys import KeySet, hash_strings
 from neuroseqret.index.store import DIGEST, KEY, SERIAL, Store
 from neuroseqret.models.base import Embedder
-from neuroseqret.sequences import STRING, EventSequences
+from neuroseqret.storage import lock
 
 Hashes = npt.NDArray[np.int64]
 _NEW, _SAME, _OTHER = 0, 1, 2

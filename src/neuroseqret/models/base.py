@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import EventSequence, EventSequences
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequence, EventSequences
 
 Scores = npt.NDArray[np.float32]
 Role = Literal["query", "corpus"]
@@ -27,6 +27,8 @@ class RelevanceModel(ABC):
     """Scores corpus sequences by their relevance to a query; higher is more relevant."""
 
     name: ClassVar[str]
+    #: Raised by hand when what the method computes changes; kept with every result (see tests/golden).
+    version: ClassVar[int] = 1
 
     @abstractmethod
     def fit(

@@ -83,8 +83,6 @@ class BatchSettings(_Settings):
     pseudo_share: float = Field(default=0.5, ge=0, le=1)
     pseudo_from: Literal["train", "corpus"] = "corpus"
     crop: int = Field(default=64, ge=2)  # most events of a training sequence
-    crop_share: float = Field(default=1.0, gt=0, le=1)  # smallest share of a sequence that a random crop keeps
-    mark_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of marks made unknown
 
 
 class Settings(_Settings):

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import frame
-from neuroseqret.readers.folder import DataFolder, read_folder, write_folder
-from neuroseqret.readers.formats import (
+from neuroseqret.readers.data_folder import DataFolder, read_folder, write_folder
+from neuroseqret.readers.options import Options
+from neuroseqret.readers.registry import (
     FORMATS,
     Format,
     Sequences,
@@ -23,10 +25,8 @@ from neuroseqret.readers.formats import (
     format_named,
     lost_by,
 )
-from neuroseqret.readers.options import Options
 from neuroseqret.readers.sniffing import sniff
 from neuroseqret.readers.trec import read_qrels, read_run, write_qrels, write_run
-from neuroseqret.sequences import EventSequences
 
 if TYPE_CHECKING:
     import pandas
@@ -74,7 +74,7 @@ def read(
     (`"mark": None` for events without marks). `mark_names` and `time_unit` say what the source does not; where marks
     are text, `mark_names` numbers them, else they are numbered in sorted order. Datetimes become seconds since 1970
     (unit `seconds`). Pickles are opened only with `allow_pickle`, and then nothing in them is run. `validate=False`
-    leaves flaws in, for `neuroseqret.validation.repair`.
+    leaves flaws in, for `neuroseqret.data.validation.repair`.
     """
     options = Options.of(columns, mark_names, time_unit, allow_pickle, validate)
     if (table := frame.as_table(source)) is not None:

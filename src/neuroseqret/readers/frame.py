@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from neuroseqret.columns import with_meaning
+from neuroseqret.data.columns import with_meaning
+from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
-from neuroseqret.readers import canonical, hotpp, lifestream, long_parquet
-from neuroseqret.readers.damage import damage_as_data_error
-from neuroseqret.readers.lists import ListLayout, one_batch
+from neuroseqret.readers.engines.damage import damage_as_data_error
+from neuroseqret.readers.engines.lists import ListLayout, one_batch
+from neuroseqret.readers.engines.parquet import meaning_of, own_meaning
+from neuroseqret.readers.engines.values import check_unit, sorted_names
+from neuroseqret.readers.formats import canonical, hotpp, lifestream, long_parquet
 from neuroseqret.readers.options import Options
-from neuroseqret.readers.parquet import meaning_of, own_meaning
 from neuroseqret.readers.sniffing import table_format
-from neuroseqret.readers.values import check_unit, sorted_names
-from neuroseqret.sequences import EventSequences
 
 if TYPE_CHECKING:
     import pandas

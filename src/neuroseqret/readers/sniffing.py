@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers import canonical, easytpp, hotpp, lifestream, paired_text
-from neuroseqret.readers.lists import is_list
-from neuroseqret.readers.long_table import CONVENTIONS
-from neuroseqret.readers.parquet import damage_as_data_error, own_meaning, parquet_schema
-from neuroseqret.readers.quotes import DELIMITERS, unquoted_header
-from neuroseqret.readers.text import head_of
-from neuroseqret.readers.torch_file import LEGACY_MAGIC, ZIP_MAGIC, is_torch_archive
+from neuroseqret.readers.engines.lists import is_list
+from neuroseqret.readers.engines.long_table import CONVENTIONS
+from neuroseqret.readers.engines.parquet import damage_as_data_error, own_meaning, parquet_schema
+from neuroseqret.readers.engines.quotes import DELIMITERS, unquoted_header
+from neuroseqret.readers.engines.text import head_of
+from neuroseqret.readers.formats import canonical, easytpp, hotpp, lifestream, paired_text
+from neuroseqret.readers.pickles.torch_file import LEGACY_MAGIC, ZIP_MAGIC, is_torch_archive
 
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\([dl]p|[}\]]q")
 #: Bytes that no text has in any encoding with one byte a letter.

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 
 from neuroseqret.errors import DataError
-from neuroseqret.readers.files import new_file
+from neuroseqret.storage.files import new_file
 
 #: Grades by query and document.
 Qrels = Mapping[str, Mapping[str, int]]

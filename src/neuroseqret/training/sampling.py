@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.relevance import Relevance
-from neuroseqret.sequences import IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 

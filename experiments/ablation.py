@@ -1,0 +1,169 @@
+"""`ablation`: the six scores of the paper's table, and the default model with one part changed at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from experiments.lab import Lab, variant_fit
+from experiments.markdown import Finding, decimals, deviation, measured_table, number, of
+from experiments.measured import DIFFERENT, LEVEL, Measured
+from experiments.plan import View
+from neuroseqret.evaluation.significance import holm
+
+PAPER = {
+    "paper": "the whole model",
+    "paper-similarity-only": "−Δx(q, c) − Δt(U(q), c)",
+    "paper-kernel-only": "κ(q, c)",
+    "paper-no-times": "κ(q, c) − γ Δx(q, c)",
+    "paper-no-marks": "κ(q, c) − γ Δt(U(q), c)",
+    "paper-no-unwarping": "without U",
+}
+DEFAULT = {
+    "default": "the whole model",
+    "no-projection": "without the learned projection",
+    "linear-projection": "a linear projection for the network",
+    "no-head-phase": "without the second phase of training",
+    "no-markov": "without the Markov-renewal process",
+    "no-fisher": "without Fisher vectors",
+    "no-whitening": "Fisher vectors without whitening",
+    "no-pooled": "without pooled states",
+    "one-member": "one projection for two side by side",
+    "hinge-loss": "the paper's hinge loss for softmax",
+    "pseudo-train": "no learning from groups without a train query",
+    "similarity": "with the normalised similarity term",
+    "similarity-literal": "with the paper's similarity term",
+    "unwarping": "with unwarping",
+}
+
+
+def measure(lab: Lab) -> None:
+    """One seed: what a part is worth on a set, not how it varies."""
+    fits = [variant_fit(data, name) for name in (*PAPER, *DEFAULT) for data in lab.data]
+    lab.run([fit for fit in fits if lab.wanted(fit)])
+
+
+def report(measured: Measured, figures: Path | None = None) -> str:
+    """MAP of the whole models, differences of the variants, both of the seed that all of them have."""
+    parts = [
+        "## Ablation",
+        "MAP of test queries in points, the whole corpus ranked, corpus seen, seed 0 alone: the whole model, its "
+        "deviation over the seeds that were measured, and below the difference that a variant makes. ▲ and ▼: "
+        "significant (paired randomisation test over queries, p ≤ 0.05 after Holm's correction over the table; "
+        "that does not know of seeds: a difference within their deviation may be chance). The last column is the "
+        "mean over the sets on which both were measured. The paper's ablation is of CrossAttn, this one of "
+        "SelfAttn, whose score has the same terms.",
+        "### The paper's six scores (preset `paper`)",
+        _table(measured, PAPER),
+        _similarity_term(measured),
+        "### What the default preset adds, one at a time",
+        _table(measured, DEFAULT),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _table(every_seed: Measured, variants: dict[str, str]) -> str:
+    measured = every_seed.with_seeds({0})
+    base, *others = variants
+    sets = [d for d in measured.data if not all(np.isnan(gain(measured, d, name, base)) for name in others)]
+    gains = {name: [gain(measured, data, name, base) for data in sets] for name in others}
+    pairs = [(variant_fit(d, name), variant_fit(d, base)) for name in others for d in sets]
+    p = holm(measured.p_values(pairs, View(), "AP")).reshape(len(others), -1)
+    spread = [deviation(every_seed.values(variant_fit(d, base), View())) for d in sets]
+    means = [measured.mean(variant_fit(d, base), View()) for d in sets]
+    places = [decimals([mean]) for mean in means]
+    lines = [
+        [variants[base], *(number(mean, f".{n}f") for mean, n in zip(means, places, strict=True)), ""],
+        [
+            "standard deviation over seeds",
+            *(number(value, f".{n}f") for value, n in zip(spread, places, strict=True)),
+            number(_mean(spread)),
+        ],
+    ]
+    for name, row in zip(others, p, strict=True):
+        cells = [
+            number(g, f"+.{n}f") + ("" if not q <= LEVEL else "▲" if g > 0 else "▼")
+            for g, q, n in zip(gains[name], row, places, strict=True)
+        ]
+        lines.append([variants[name], *cells, number(_mean(gains[name]), "+.1f")])
+    return measured_table(["variant", *sets, "mean"], lines)
+
+
+def _similarity_term(measured: Measured) -> str:
+    """The main result on the paper's score, in words."""
+    first = measured.with_seeds({0})
+    alone = _known([gain(first, data, "paper-kernel-only", "paper") for data in measured.data])
+    term = _known([gain(first, data, "paper-similarity-only", "paper") for data in measured.data])
+    if not alone or not term:
+        return ""
+    better, mean = of(_higher(alone), len(alone)), _mean(alone)
+    meaning = (
+        "the similarity term leads the score and costs more than it gives"
+        if mean >= DIFFERENT and _higher(alone) > len(alone) / 2
+        else "the similarity term is worth having"
+    )
+    return (
+        f"In words: κ alone has a higher MAP than the whole score on {better} sets, on average "
+        f"{number(mean, '+.1f')} points; the similarity term alone is {number(_mean(term), '+.1f')} points from the "
+        f"whole score. So in `paper` {meaning}."
+    )
+
+
+def gain(measured: Measured, data: str, name: str, base: str) -> float:
+    """What a variant adds to the whole model's MAP, in points."""
+    return measured.mean(variant_fit(data, name), View()) - measured.mean(variant_fit(data, base), View())
+
+
+def _known(values: list[float]) -> list[float]:
+    return [value for value in values if not np.isnan(value)]
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(_known(values))) if _known(values) else float("nan")
+
+
+def _higher(gains: list[float]) -> int:
+    return sum(gain >= DIFFERENT for gain in gains)
+
+
+def _lower(gains: list[float]) -> int:
+    return sum(gain <= -DIFFERENT for gain in gains)
+
+
+def findings(measured: Measured) -> list[Finding]:
+    """The paper's statements on its ablation."""
+    measured = measured.with_seeds({0})
+    losses = {
+        name: _known([gain(measured, data, name, "paper") for data in measured.data])
+        for name in PAPER
+        if name != "paper"
+    }
+    cells = [g for row in losses.values() for g in row]
+    if not cells:
+        return [Finding("The whole score is best on all sets; without κ it is far worse; U helps.", "")]
+    added = _known([gain(measured, data, "unwarping", "default") for data in measured.data])
+    unmarked = _known([gain(measured, data, "paper-no-marks", "paper-no-times") for data in measured.data])
+    no_unwarping = losses["paper-no-unwarping"]
+    return [
+        Finding(
+            "The whole score is best on all sets, and without κ it is far worse.",
+            f"leaving a part out lowers MAP in {of(_lower(cells), len(cells))} cases and raises it in "
+            f"{_higher(cells)}; on average "
+            + ", ".join(f"{PAPER[name]}: {number(_mean(row), '+.1f')}" for name, row in losses.items())
+            + " points",
+        ),
+        Finding(
+            "Without the similarity of marks the score is better than without that of times.",
+            f"it has a higher MAP on {of(_higher(unmarked), len(unmarked))} sets, a lower one on {_lower(unmarked)}; "
+            f"on average {number(_mean(unmarked), '+.1f')} points"
+            if unmarked
+            else "",
+        ),
+        Finding(
+            "Without the unwarping U all sets lose.",
+            f"leaving U out of `paper` loses on {of(_lower(no_unwarping), len(no_unwarping))} sets and gains on "
+            f"{_higher(no_unwarping)}; putting it into `default` gains on {of(_higher(added), len(added))} and loses "
+            f"on {_lower(added)}",
+        ),
+    ]

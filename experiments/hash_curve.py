@@ -1,0 +1,147 @@
+"""nDCG@10 against the share of the corpus that is compared, for every way from a query to its candidates.
+
+Buckets as in the paper: M tables of L bits of the code, the candidates are the union of the query's M buckets, and L
+makes the curve. They are found by comparing codes, since a table of 2^L buckets is too large for long L. Multi-probe
+visits further buckets, and the nearest codes of what it meets stay; cells are visited nearest centre first. For these
+two the number of wanted candidates makes the curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from neuroseqret.candidates.bucket_tables import BucketTables, Workspace
+from neuroseqret.candidates.cells import Cells
+from neuroseqret.candidates.codes import Codes, HashFunction, pack_bits
+from neuroseqret.candidates.hamming import nearest_of
+from neuroseqret.candidates.hash_network import HashNetwork
+from neuroseqret.candidates.hyperplanes import RandomHyperplanes
+from neuroseqret.candidates.rotation import RotationCodes
+from neuroseqret.data.relevance import Relevance
+
+Vectors = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.integer]
+Find = Callable[[int], Rows]  # candidates of a query
+Point = dict[str, float]
+
+BITS, TABLES, K = 64, 10, 10
+LENGTHS = (*range(1, 13), 14, 16, 18, 20, 22, 24, 28, 32, 40, 48, 56, 64)
+FRACTIONS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
+#: eta_1, eta_2, eta_3 of the paper's table of hyper-parameters; a set that it does not have gets equal ones.
+PAPER_ETA = {
+    "audio": (0.4, 0.3, 0.3),
+    "celebrity": (0.4, 0.3, 0.3),
+    "electricity": (0.4, 0.3, 0.3),
+    "health": (0.5, 0.25, 0.25),
+    "sports": (0.5, 0.25, 0.25),
+    "twitter": (0.4, 0.3, 0.3),
+    "amazon": (0.5, 0.25, 0.25),
+}
+
+
+def paper_hash(preset: str, data: str, left_out: int | None = None) -> HashFunction:
+    """The paper's objective with its weights for a data set, without one of its terms if told so; they sum to 1."""
+    if data not in PAPER_ETA:
+        return HashNetwork(BITS, preset=preset)
+    first, second, third = (0.0 if term == left_out else eta for term, eta in enumerate(PAPER_ETA[data]))
+    total = first + second + third
+    return HashNetwork(BITS, preset=preset, eta=(first / total, second / total, third / total))
+
+
+#: Hash functions for a data set of a name.
+HASHES: dict[str, Callable[[str], HashFunction]] = {
+    "hyperplanes": lambda data: RandomHyperplanes(BITS),
+    "paper": lambda data: paper_hash("paper", data),
+    "paper-without-evenness": lambda data: paper_hash("paper-without-evenness", data, left_out=0),
+    "paper-without-saturation": lambda data: paper_hash("paper-without-saturation", data, left_out=1),
+    "paper-without-redundancy": lambda data: paper_hash("paper-without-redundancy", data, left_out=2),
+    "rotation": lambda data: RotationCodes(BITS),
+    "default": lambda data: HashNetwork(BITS, preset="default"),
+}
+WAYS = ("exhaustive", *HASHES, "multi-probe", "cells")
+
+
+def curve(way: str, data: str, corpus: Vectors, queries: Vectors, relevance: Relevance) -> list[Point]:
+    """Points of one way on a data set, most compared first; every way ranks its candidates by the same scores."""
+    scores = queries @ corpus.T
+    points = []
+    for find, centres in _finders(way, data, corpus, queries):
+        compared, rankings = 0, []
+        for query in range(len(queries)):
+            rows = find(query)
+            compared += len(rows) + centres
+            rankings.append(_best(rows, scores[query, rows]))
+        share = compared / scores.size
+        if share * len(corpus) < K:  # too few to fill a list
+            break
+        points.append({"compared": round(share, 6), "nDCG@10": round(ndcg(rankings, relevance), 6)})
+    return points
+
+
+def _finders(way: str, data: str, corpus: Vectors, queries: Vectors) -> Iterator[tuple[Find, int]]:
+    """Ways to candidates, each with the number of centres that it compares before."""
+    n = len(corpus)
+    wanted = [max(K, int(fraction * n)) for fraction in FRACTIONS]
+    if way == "exhaustive":
+        yield lambda query: np.arange(n), 0
+    elif way == "cells":
+        cells, order = Cells.build(corpus)
+        for number in wanted:
+            yield lambda query, w=number: order[_runs(*cells.candidates(queries[query], w))], len(cells.centres)  # type: ignore[misc]
+    else:
+        hashed = RotationCodes(BITS) if way == "multi-probe" else HASHES[way](data)
+        codes, margins = hashed.fit(corpus).encode(corpus), hashed.margins(queries)
+        asked = pack_bits(margins > 0)
+        if way == "multi-probe":
+            tables, space = BucketTables.build(codes, BITS, TABLES), Workspace.of(n)
+            for number in wanted:
+
+                def probed(query: int, w: int = number) -> Rows:
+                    met = tables.candidates(asked[query], margins[query], w, workspace=space)
+                    return nearest_of(codes, asked[query], met, w)
+
+                yield probed, 0
+        else:
+            for length in LENGTHS:
+                yield lambda query, m=bucket_masks(length): in_buckets(codes, asked[query], m), 0  # type: ignore[misc]
+
+
+def bucket_masks(length: int) -> Codes:
+    """Which bits of the code each table looks at: the same random ones, more of them the greater the length."""
+    rng = np.random.default_rng(0)
+    chosen = np.zeros((TABLES, BITS), bool)
+    for table in chosen:
+        table[rng.permutation(BITS)[:length]] = True
+    return pack_bits(chosen)
+
+
+def in_buckets(codes: Codes, code: Codes, masks: Codes) -> Rows:
+    """Rows of the buckets that a code lies in: equal to it in all bits of one of the masks."""
+    differing = codes[:, 0] ^ code[0]  # BITS fill one word
+    met = np.zeros(len(codes), bool)
+    for mask in masks[:, 0]:
+        met |= (differing & mask) == 0
+    return np.flatnonzero(met)
+
+
+def _best(rows: Rows, scores: Vectors) -> Rows:
+    """The K rows with the highest scores, best first."""
+    if len(rows) > K:
+        some = np.argpartition(-scores, K)[:K]
+        rows, scores = rows[some], scores[some]
+    return rows[np.lexsort((rows, -scores))]
+
+
+def _runs(begins: Rows, stops: Rows) -> Rows:
+    return np.concatenate([np.arange(begin, stop) for begin, stop in zip(begins, stops, strict=True)])
+
+
+def ndcg(rankings: list[Rows], relevance: Relevance) -> float:
+    """nDCG@10; what was not found counts as not relevant."""
+    discount = 1 / np.log2(np.arange(2, K + 2))
+    gains = [discount[: len(rows)] @ np.isin(rows, relevance.of(query)) for query, rows in enumerate(rankings)]
+    ideal = np.cumsum(discount)[np.minimum(relevance.counts, K) - 1]
+    return float(np.mean(np.array(gains) / ideal))

@@ -1,0 +1,120 @@
+"""`queries`: what the models gain and lose query by query against the two best baselines of each data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from experiments import accuracy, drawing
+from experiments.lab import Lab
+from experiments.markdown import NOTHING, Finding, counted, listed, number, percent, picture, table
+from experiments.measured import Measured, Row, label, row_fit
+from experiments.plan import View
+from neuroseqret.data.sequences import FloatArray
+
+ROWS: tuple[Row, ...] = (("self", "default"), ("cross", "default"))
+PAPER = ("rank-sahp", "rank-thp")  # the best baselines of the paper
+TIED = 0.1  # points of AP: less is no difference
+NEAR = 1.0  # points of AP: beyond them the axis of a set with few large gains is logarithmic
+COMPETITIVE = 0.7  # the paper's share of queries
+
+
+def measure(lab: Lab) -> None:
+    """Nothing of its own: `accuracy` keeps AP query by query."""
+    accuracy.measure(lab)
+
+
+def gains(measured: Measured, baselines: Sequence[str] = ()) -> dict[tuple[str, Row, str], FloatArray]:
+    """Gain in AP of every query over the baselines (none given: the two best of each data set), highest first.
+
+    In points, by data set, model and baseline.
+    """
+    found = {}
+    for data in measured.data:
+        for row in ROWS:
+            for baseline in baselines or measured.baselines(data, View())[:2]:
+                mine = measured.by_query(row_fit(data, row), View())
+                theirs = measured.by_query(row_fit(data, (baseline, "default")), View())
+                if mine is not None and theirs is not None and len(mine) == len(theirs):
+                    found[data, row, baseline] = np.sort(mine - theirs)[::-1]
+    return found
+
+
+def shares(gain: FloatArray) -> tuple[float, float, float]:
+    """Shares of queries won, tied and lost."""
+    won, lost = float((gain > TIED).mean()), float((gain < -TIED).mean())
+    return won, float((np.abs(gain) <= TIED).mean()), lost
+
+
+def report(measured: Measured, figures: Path | None = None) -> str:
+    """The figure and the shares."""
+    found = gains(measured)
+    if not found:
+        return f"## Query by query\n\n{NOTHING}"
+    if figures is not None:
+        _draw(found, figures)
+    lines = [
+        [data, label(row), baseline, *(f"{100 * share:.0f}" for share in shares(gain)), number(gain.mean(), "+.1f")]
+        for (data, row, baseline), gain in found.items()
+    ]
+    return "\n\n".join(
+        [
+            "## Query by query",
+            "Gain in AP of the default models over the two best baselines of each set (the whole corpus ranked, corpus "
+            f"seen, AP averaged over seeds). Tied: within {TIED} points. Where an axis of the figure is logarithmic it "
+            f"is so beyond ±{NEAR:g} point: nearly all gains of such a set are small beside the largest.",
+            picture("queries", "Gain in AP of every query, sorted, one panel a data set"),
+            table(["data", "model", "baseline", "won, %", "tied, %", "lost, %", "mean gain"], lines, text=3),
+        ]
+    )
+
+
+def findings(measured: Measured) -> list[Finding]:
+    """The paper's statement on single queries."""
+    most = f"at least {percent(COMPETITIVE)} of the queries"
+    found = {}
+    for who, baselines in ((listed([f"`{name}`" for name in PAPER]), PAPER), ("the two best baselines here", ())):
+        kept = [1 - shares(gain)[2] >= COMPETITIVE for gain in gains(measured, baselines).values()]
+        found[f"against {who} won or tied on {most} in"] = sum(kept), len(kept)
+    claim = f"On {most} of every set the model is above Rank-SAHP and Rank-THP, its best baselines, or about equal."
+    return [Finding(claim, counted(found, "cases of set, model and baseline"))]
+
+
+def _draw(found: dict[tuple[str, Row, str], FloatArray], folder: Path) -> None:
+    from matplotlib.lines import Line2D
+
+    names = list(dict.fromkeys(data for data, _, _ in found))
+    colours = dict(zip(dict.fromkeys(baseline for _, _, baseline in found), drawing.COLOURS, strict=False))
+    # Both models' lines are equally wide and often lie on each other: the first is light, so that the second shows.
+    looks: list[tuple[tuple[float, Sequence[float]], float]] = [((0, ()), 0.45), ((0, (3, 2)), 1.0)]
+    styles = dict(zip(ROWS, looks, strict=True))
+    figure, axes = drawing.panels(len(names), height=3.3)
+    for axis, data in zip(axes, names, strict=True):
+        axis.axhline(0, color="0.6", linewidth=0.8)
+        ours = {key: gain for key, gain in found.items() if key[0] == data}
+        for (_, row, baseline), gain in ours.items():
+            share = 100 * (np.arange(len(gain)) + 0.5) / len(gain)
+            dashes, strength = styles[row]
+            axis.plot(share, gain, color=colours[baseline], linestyle=dashes, alpha=strength, linewidth=1.8)
+        axis.set_title(data, fontsize=11)
+        axis.set_xlabel("queries, % (sorted by gain)", fontsize=9)
+        axis.set_ylabel("gain in AP, points", fontsize=9)
+        if _is_spike(np.concatenate(list(ours.values()))):
+            axis.set_yscale("symlog", linthresh=NEAR)
+            axis.yaxis.set_major_formatter("{x:g}")
+            axis.set_ylabel(f"gain in AP, points (log beyond ±{NEAR:g})", fontsize=9)
+    named = {
+        f"{label(row)}": Line2D([], [], color="black", linestyle=dashes, alpha=strength, linewidth=1.8)
+        for row, (dashes, strength) in styles.items()
+    }
+    named |= {f"against {name}": Line2D([], [], color=colour, linewidth=4) for name, colour in colours.items()}
+    drawing.legend(figure, named)
+    drawing.save(figure, folder, "queries")
+
+
+def _is_spike(gains: FloatArray) -> bool:
+    """Whether a few queries gain so much more than the others that a linear axis shows nothing of these."""
+    size = np.abs(gains)
+    return bool(np.quantile(size, 0.9) < 0.1 * size.max())

@@ -1,0 +1,150 @@
+"""`unwarping`: the learned U, and a relevant pair before and after it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments import drawing
+from experiments.cells import Result
+from experiments.examples import MOST, unwarped_pair
+from experiments.lab import Lab, Piece, variant_fit
+from experiments.markdown import NOTHING, Finding, listed, number, picture, table
+from experiments.measured import Measured
+from experiments.plan import Fit, View
+from neuroseqret.data.sequences import FloatArray
+from neuroseqret.models.self_attention.model import SelfAttention
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PAPER_DATA = "audio"
+IDENTITY = 0.01  # a slope of U nearer to 1 than this changes nothing that could be seen
+MODELS = {"paper": "paper", "unwarping": "default with unwarping"}
+
+
+def measure(lab: Lab) -> None:
+    """The paper's data set for this figure, audio, where it is there."""
+    data = PAPER_DATA if PAPER_DATA in lab.folders else lab.data[0]
+
+    def look(fit: Fit) -> Result:
+        model, _ = lab.fitted(fit)
+        assert isinstance(model, SelfAttention)
+        return unwarped_pair(model, lab.task(fit, View()))
+
+    pieces = []
+    for name in MODELS:
+        fit = variant_fit(data, name)
+        if lab.wanted(fit):
+            config = lab.piece_config("unwarping", fit, "experiments.examples", model=name)
+            pieces.append(Piece(f"{data}/unwarping/{name}", config, partial(look, fit)))
+    lab.run_pieces(pieces)
+
+
+def report(measured: Measured, figures: Path | None = None) -> str:
+    """The figure, and how far U moves times."""
+    shown = _looks(measured)
+    if not shown:
+        return f"## Unwarping\n\n{NOTHING}"
+    if figures is not None:
+        _draw(shown, figures)
+    lines = [[MODELS[name], data, *_facts(result)] for name, (data, result) in shown.items()]
+    return "\n\n".join(
+        [
+            "## Unwarping",
+            "How far the learned U moves a time (left), the counts of events of a test query, before and after U, and "
+            "of a relevant corpus sequence (middle), and how far U moves each event of the query (right). The query "
+            "is that with the median number of events, the relevant sequence has the nearest number; times from the "
+            f"first event, at most {MOST} events. U is one function for all queries. {_meaning(shown)}",
+            picture("unwarping", "The learned unwarping, a relevant pair before and after it, and what it moves"),
+            table(["model", "data", "largest move", "% of the window", "largest |slope − 1|, %"], lines, text=2),
+        ]
+    )
+
+
+def _meaning(shown: dict[str, tuple[str, Result]]) -> str:
+    """What the numbers say in words."""
+    slopes = {MODELS[name]: _steepest(result) for name, (_, result) in shown.items()}
+    same = [name for name, slope in slopes.items() if slope < IDENTITY]
+    if not same:
+        return ""
+    whose = "both models" if len(same) == len(MODELS) else f"`{listed(same)}`"
+    return f"For {whose} U is practically the identity: no stretch of time becomes longer or shorter by {_limit()}."
+
+
+def _limit() -> str:
+    return f"{100 * IDENTITY:g} %"
+
+
+def _looks(measured: Measured) -> dict[str, tuple[str, Result]]:
+    """By model, of one data set: the paper's where it was measured."""
+    looks = [(c["data"], c["model"], r) for c, r in measured.pieces["unwarping"] if "error" not in r]
+    chosen = min((data for data, _, _ in looks), key=lambda data: (data != PAPER_DATA, data), default="")
+    found = {model: (data, result) for data, model, result in looks if data == chosen}
+    return {name: found[name] for name in MODELS if name in found}
+
+
+def findings(measured: Measured) -> list[Finding]:
+    """The paper's statement on what U learns."""
+    moves = [f"{_facts(r)[1]} % on {d} ({MODELS[name]})" for name, (d, r) in _looks(measured).items()]
+    found = f"U moves times by at most {listed(moves)} of the longest window" if moves else ""
+    return [Finding("U learns a transformation of the query that brings it close to a relevant sequence.", found)]
+
+
+def _facts(result: Result) -> list[str]:
+    times, moved = np.array(result["times"]), np.array(result["unwarped_times"])
+    largest = float(np.abs(moved - times).max())
+    factor, unit = drawing.short_unit(largest, _unit(result))
+    share = number(100 * largest / float(times[-1]), ".2g")
+    return [f"{number(factor * largest, '.2g')} {unit}", share, number(100 * _steepest(result), ".2g")]
+
+
+def _steepest(result: Result) -> float:
+    """The largest difference of the slope of U from 1, between two points of the grid."""
+    slope = np.diff(result["unwarped_times"]) / np.diff(result["times"])
+    return float(np.abs(slope - 1).max())
+
+
+def _unit(result: Result) -> str:
+    return (result["time_unit"] or "the data's unit").split(" (")[0]
+
+
+def _draw(shown: dict[str, tuple[str, Result]], folder: Path) -> None:
+    figure, axes = drawing.panels(3 * len(shown), columns=3)
+    for row, (name, (data, result)) in enumerate(shown.items()):
+        left, middle, right = axes[3 * row : 3 * row + 3]
+        moved = np.array(result["unwarped_times"]) - np.array(result["times"])
+        _moves(left, np.array(result["times"]), moved, _unit(result), "-")
+        left.set_title(f"{data}, {MODELS[name]}: U", fontsize=10)
+        query, hit = result["query"], result["hit"]
+        times, after, theirs = (np.array(one) for one in (query["times"], query["unwarped"], hit["times"]))
+        factor, unit = drawing.short_unit(max(times[-1], theirs[-1]), _unit(result))
+        _counts(middle, factor * times, drawing.COLOURS[0], "-", "query")
+        middle.plot(factor * after, np.arange(1, len(after) + 1), "o", color="black", markersize=2.5, label="U(query)")
+        _counts(middle, factor * theirs, drawing.COLOURS[5], "--", "relevant sequence")
+        middle.set_title("a relevant pair before and after U", fontsize=10)
+        middle.set_xlabel(f"time from the first event, {unit}", fontsize=9)
+        middle.set_ylabel("events so far", fontsize=9)
+        middle.legend(fontsize=8, frameon=False, loc="upper left")
+        _moves(right, times, after - times, _unit(result), "o")
+        right.set_title("the query's events", fontsize=10)
+        right.set_xlabel(right.get_xlabel().replace("t,", "t from the first event,"), fontsize=9)
+    drawing.save(figure, folder, "unwarping")
+
+
+def _moves(axis: Axes, times: FloatArray, moved: FloatArray, unit: str, style: str) -> None:
+    """U(t) - t against t, each in a unit that suits it."""
+    (along, time_unit), (up, move_unit) = (drawing.short_unit(np.abs(x).max(), unit) for x in (times, moved))
+    axis.axhline(0, color="0.6", linewidth=1, linestyle="--")
+    axis.plot(along * times, up * moved, style, color=drawing.COLOURS[2], markersize=3.5, linewidth=1.8)
+    axis.set_xlabel(f"t, {time_unit}", fontsize=9)
+    axis.set_ylabel(f"U(t) − t, {move_unit}", fontsize=9)
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.margins(y=0.15)
+
+
+def _counts(axis: Axes, times: FloatArray, colour: str, style: str, name: str) -> None:
+    axis.step(times, np.arange(1, len(times) + 1), where="post", color=colour, linestyle=style, label=name)

@@ -1,0 +1,48 @@
+"""Variants of the self-attention model that an ablation compares: name -> (preset, settings replaced), data only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neuroseqret.models.presets import PAPER_TABLE
+from neuroseqret.models.self_attention.model import SelfAttention
+
+Variant = tuple[str, dict[str, Any]]
+
+#: One part of `default` left out, or one that it leaves out put in.
+DEFAULT_VARIANTS: dict[str, Variant] = {
+    "default": ("default", {}),
+    "no-markov": ("default", {"vector": {"markov": False}}),
+    "no-pooled": ("default", {"vector": {"pooled": False}}),
+    "no-fisher": ("default", {"vector": {"fisher": "none"}}),
+    "no-whitening": ("default", {"vector": {"whitening": False}}),
+    "linear-projection": ("default", {"projection": {"kind": "linear"}}),
+    "no-projection": ("default", {"projection": {"kind": "none"}, "head": None}),
+    "no-head-phase": ("default", {"head": None}),
+    "one-member": ("default", {"projection": {"members": 1}}),
+    "similarity": ("default", {"similarity": {"form": "normalised"}}),
+    "similarity-literal": ("default", {"similarity": {"form": "literal"}}),
+    "unwarping": ("default", {"unwarp": {}}),
+    "hinge-loss": ("default", {"loss": {"kind": "hinge"}}),
+    "pseudo-train": ("default", {"batch": {"pseudo_from": "train"}}),
+}
+
+#: The six scores of the paper's ablation, in its order; the last is the whole model.
+PAPER_VARIANTS: dict[str, Variant] = {
+    "paper-similarity-only": ("paper", {"similarity": {"kernel": False, "gamma": 1.0}}),
+    "paper-kernel-only": ("paper", {"similarity": {"form": "none"}}),
+    "paper-no-times": ("paper", {"similarity": {"terms": "marks"}}),
+    "paper-no-marks": ("paper", {"similarity": {"terms": "times"}}),
+    "paper-no-unwarping": ("paper", {"unwarp": None}),
+    "paper": ("paper", {}),
+}
+
+VARIANTS: dict[str, Variant] = DEFAULT_VARIANTS | PAPER_VARIANTS
+
+
+def variant(name: str, data: str = "") -> SelfAttention:
+    """An untrained model; a variant of `paper` takes the values of the paper's table for the data set of that name."""
+    preset, overrides = VARIANTS[name]
+    if preset == "paper" and data in PAPER_TABLE:
+        preset = f"paper-{data}"
+    return SelfAttention(preset, **overrides)

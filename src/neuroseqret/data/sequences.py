@@ -1,0 +1,394 @@
+"""`EventSequences`: many event sequences as ragged Arrow columns, and `EventSequence`, one of them.
+
+A sequence is a list of events (t_1, x_1), ..., (t_n, x_n), t_1 <= ... <= t_n, with times t as float64 and
+marks x as integers from 0, seen through an observation window [start, end]. The events of all sequences lie
+in two flat arrays; sequence i owns `times[offsets[i]:offsets[i + 1]]`. What the integers mean (`mark_names`)
+and what one unit of time is (`time_unit`) travels with the data.
+
+The columns live in one Arrow table, so that a slice, Parquet and the store copy nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.data import columns as arrow
+from neuroseqret.data.columns import CANONICAL, MARKS_TYPE, STRING, TIMES_TYPE, FloatArray, IntArray
+from neuroseqret.data.frames import to_pandas, to_polars
+from neuroseqret.data.sequence import EventSequence, batch_table
+from neuroseqret.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = [
+    "CANONICAL",
+    "MARKS_TYPE",
+    "STRING",
+    "TIMES_TYPE",
+    "EventSequence",
+    "EventSequences",
+    "FloatArray",
+    "IntArray",
+]
+
+
+class EventSequences(Sequence[EventSequence]):
+    """A batch of event sequences; immutable.
+
+    Make one with `neuroseqret.read`, `from_lists`, `from_arrays`, `from_arrow`, `from_pandas` or `from_polars`.
+    Index it with an integer (one `EventSequence`), a slice, a boolean mask or an array of rows.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        mark_names: Sequence[str] | None = None,
+        time_unit: str | None = None,
+    ) -> None:
+        """Wrap a table whose columns have the types of `CANONICAL`; no validation (see `from_arrow`)."""
+        self._table = arrow.one_chunk(table)
+        self.mark_names = tuple(mark_names) if mark_names is not None else None
+        self.time_unit = time_unit
+
+    # ---------------------------------------------------------------- make
+
+    @classmethod
+    def from_arrays(
+        cls,
+        times: npt.ArrayLike,
+        marks: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        *,
+        ids: Any = None,
+        starts: npt.ArrayLike | None = None,
+        ends: npt.ArrayLike | None = None,
+        groups: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        mark_names: Sequence[str] | None = None,
+        time_unit: str | None = None,
+        validate: bool = True,
+    ) -> EventSequences:
+        """From flat `times` and `marks` and the `offsets` (n + 1 of them) that cut them into sequences.
+
+        Columns are lists, NumPy or Arrow arrays; without `ids` the sequences are numbered. Arrays of the right
+        type are taken as they are, not copied.
+        """
+        columns = {"id": ids, "start": starts, "end": ends, "group": groups}
+        table = arrow.table_of(times, marks, offsets, columns, metadata or {})
+        made = cls(table, mark_names, time_unit)
+        return made.validate() if validate else made
+
+    @classmethod
+    def from_lists(
+        cls,
+        sequences: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]],
+        **columns: Any,
+    ) -> EventSequences:
+        """From (times, marks) pairs; further arguments as in `from_arrays`.
+
+        >>> EventSequences.from_lists([([0.0, 1.5], [0, 1]), ([2.0], [1])], ids=["a", "b"])
+        EventSequences(2 sequences, 3 events, 2 marks, lengths 1 to 2)
+        """
+        return cls.from_arrays(*arrow.joined_events(sequences), **columns)
+
+    @classmethod
+    def from_arrow(
+        cls,
+        table: pa.Table,
+        mark_names: Sequence[str] | None = None,
+        time_unit: str | None = None,
+        validate: bool = True,
+    ) -> EventSequences:
+        """From an Arrow table with at least the columns `id`, `times` and `marks`.
+
+        Mark names and time unit that `to_arrow` has put into the schema are found there unless they are given.
+        """
+        names, unit = arrow.meaning_of(table)
+        made = cls(
+            arrow.canonical_table(table),
+            names if mark_names is None else mark_names,
+            unit if time_unit is None else time_unit,
+        )
+        return made.validate() if validate else made
+
+    @classmethod
+    def from_pandas(cls, frame: pandas.DataFrame, **options: Any) -> EventSequences:
+        """From a data frame with one row a sequence; options as in `from_arrow`. `neuroseqret.read` takes any frame."""
+        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+        meaning = {key: frame.attrs[key] for key in ("mark_names", "time_unit") if key in frame.attrs}
+        return cls.from_arrow(table, **{**meaning, **options})
+
+    @classmethod
+    def from_polars(cls, frame: polars.DataFrame, **options: Any) -> EventSequences:
+        """From a data frame with one row a sequence; options as in `from_arrow`. `neuroseqret.read` takes any frame."""
+        return cls.from_arrow(frame.to_arrow(), **options)
+
+    @classmethod
+    def of(cls, sequences: EventSequence | EventSequences | Iterable[EventSequence]) -> EventSequences:
+        """One sequence or many, as a batch: what every function that takes sequences calls first.
+
+        Sequences made by hand are checked for flaws, those out of a batch were checked there.
+        """
+        if isinstance(sequences, EventSequences):
+            return sequences
+        from neuroseqret.data.validation import validate_events
+
+        rows = [sequences] if isinstance(sequences, EventSequence) else list(sequences)
+        made = cls(batch_table(rows), *arrow.one_meaning([(row.mark_names, row.time_unit) for row in rows]))
+        return made if all(row.origin is not None for row in rows) else validate_events(made)
+
+    @classmethod
+    def concat(cls, batches: Iterable[EventSequence | EventSequences]) -> EventSequences:
+        """All sequences of the batches (or single ones) in order; a column that a batch lacks is null there.
+
+        Mark names and time units must agree. Ids may repeat: `validate` finds them.
+        """
+        parts = [cls.of(batch) for batch in batches]
+        if not parts:
+            return cls.from_lists([])
+        names, unit = arrow.one_meaning([(p.mark_names, p.time_unit) for p in parts])
+        return cls(arrow.joined_tables([p._table for p in parts]), names, unit)
+
+    # ---------------------------------------------------------------- look
+
+    @property
+    def table(self) -> pa.Table:
+        """The Arrow table behind, columns in canonical order, metadata last."""
+        return self._table
+
+    def _flat(self, name: str) -> npt.NDArray[Any]:
+        """The events of a list column; a slice shares the values."""
+        column = self._table.column(name).chunk(0)
+        return column.flatten().to_numpy(zero_copy_only=True)
+
+    @cached_property
+    def times(self) -> FloatArray:
+        """Times of all events, flat: (events,) float64."""
+        return self._flat("times")
+
+    @cached_property
+    def marks(self) -> npt.NDArray[np.int32]:
+        """Marks of all events, flat: (events,) int32."""
+        return self._flat("marks")
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Where each sequence begins in `times` and `marks`: (n + 1,) int64, from 0."""
+        offsets = self._table.column("times").chunk(0).offsets.to_numpy()
+        return offsets if offsets[0] == 0 else offsets - offsets[0]
+
+    @cached_property
+    def lengths(self) -> IntArray:
+        """Number of events of each sequence: (n,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def ids(self) -> pa.LargeStringArray:
+        return self._table.column("id").chunk(0)
+
+    def column(self, name: str) -> pa.Array | None:
+        """A column by name, or None where the data has none."""
+        return self._table.column(name).chunk(0) if name in self._table.column_names else None
+
+    @property
+    def starts(self) -> FloatArray | None:
+        """Start of each observation window, NaN where it is not known; see `observed`."""
+        column = self.column("start")
+        return None if column is None else column.to_numpy(zero_copy_only=False)
+
+    @property
+    def ends(self) -> FloatArray | None:
+        """End of each observation window, NaN where it is not known; see `observed`."""
+        column = self.column("end")
+        return None if column is None else column.to_numpy(zero_copy_only=False)
+
+    @cached_property
+    def _edges(self) -> tuple[FloatArray, FloatArray]:
+        times = self.times if len(self.times) else np.array([np.nan])
+        filled = self.lengths > 0
+        first = np.where(filled, times[np.minimum(self.offsets[:-1], len(times) - 1)], np.nan)
+        return first, np.where(filled, times[np.maximum(self.offsets[1:] - 1, 0)], np.nan)
+
+    def first_and_last(self) -> tuple[FloatArray, FloatArray]:
+        """Time of the first and of the last event of each sequence, NaN for an empty one: (n,) each."""
+        return self._edges
+
+    @cached_property
+    def _observed(self) -> tuple[FloatArray, FloatArray]:
+        first, last = self._edges
+        starts, ends = self.starts, self.ends
+        return (
+            first if starts is None else np.where(np.isnan(starts), first, starts),
+            last if ends is None else np.where(np.isnan(ends), last, ends),
+        )
+
+    def observed(self) -> tuple[FloatArray, FloatArray]:
+        """Start and end of each observation window; where it is not known, those of the events: (n,) each."""
+        return self._observed
+
+    @property
+    def groups(self) -> pa.LargeStringArray | None:
+        return self.column("group")
+
+    @property
+    def metadata(self) -> pa.Table:
+        """The columns that the library does not interpret."""
+        return self._table.drop_columns([c for c in CANONICAL if c in self._table.column_names])
+
+    @cached_property
+    def num_marks(self) -> int:
+        """Size of the vocabulary of marks: the names' number, else one more than the largest mark."""
+        if self.mark_names is not None:
+            return len(self.mark_names)
+        return int(self.marks.max()) + 1 if len(self.marks) else 0
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._table.nbytes)
+
+    def fingerprint(self) -> str:
+        """A hash of the content (ids, events, windows, groups, meaning of marks and time), for caches."""
+        return arrow.fingerprint(self._table, self.mark_names, self.time_unit)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrow pickles whole buffers: a small view is copied first. What is cached stays at home.
+        view = self._table.get_total_buffer_size() > 2 * self.nbytes
+        table = self._table.take(np.arange(len(self))) if view else self._table
+        return EventSequences, (table, self.mark_names, self.time_unit)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> EventSequence: ...
+    @overload
+    def __getitem__(self, key: slice | npt.NDArray[Any] | Sequence[int] | Sequence[bool]) -> EventSequences: ...
+    def __getitem__(self, key: Any) -> EventSequence | EventSequences:
+        if isinstance(key, (int, np.integer)):
+            return self._row(range(len(self))[int(key)])
+        if isinstance(key, slice):
+            begin, stop, step = key.indices(len(self))
+            if step == 1:
+                return self._like(self._table.slice(begin, max(stop - begin, 0)))
+            return self[np.arange(begin, stop, step)]
+        return self._like(self._table.take(pa.array(arrow.selected_rows(key, len(self)))))
+
+    def _row(self, row: int) -> EventSequence:
+        begin, stop = self.offsets[row], self.offsets[row + 1]
+        rest = {name: self._table.column(name)[row].as_py() for name in self._table.column_names[3:]}
+        made = EventSequence(
+            id=self.ids[row].as_py(),
+            times=self.times[begin:stop],
+            marks=self.marks[begin:stop],
+            start=rest.pop("start", None),
+            end=rest.pop("end", None),
+            group=rest.pop("group", None),
+            metadata=rest,
+            mark_names=self.mark_names,
+            time_unit=self.time_unit,
+        )
+        object.__setattr__(made, "origin", (self._table, row))
+        return made
+
+    def __iter__(self) -> Iterator[EventSequence]:
+        return (self._row(row) for row in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal in every column, value by value (null equals null, NaN NaN), in mark names and in time unit."""
+        if not isinstance(other, EventSequences):
+            return NotImplemented
+        same_meaning = (self.mark_names, self.time_unit) == (other.mark_names, other.time_unit)
+        return same_meaning and arrow.same_tables(self._table, other._table)
+
+    __hash__ = None  # type: ignore[assignment]  # equal by value and large, so not hashable
+
+    def __repr__(self) -> str:
+        lengths = self.lengths
+        parts = [f"{len(self):,} sequences", f"{int(lengths.sum()):,} events", f"{self.num_marks} marks"]
+        if len(self):
+            parts.append(f"lengths {lengths.min()} to {lengths.max()}")
+        if self.groups is not None:
+            parts.append(f"{len(self.groups.drop_null().unique()):,} groups")
+        if self.time_unit:
+            parts.append(f"time in {self.time_unit}")
+        return f"EventSequences({', '.join(parts)})"
+
+    # ---------------------------------------------------------------- change (each gives a new batch)
+
+    def _like(self, table: pa.Table) -> EventSequences:
+        return EventSequences(table, self.mark_names, self.time_unit)
+
+    def with_column(self, name: str, values: Any) -> EventSequences:
+        """The same sequences with a column added or replaced."""
+        column = arrow.as_column(name, values)
+        if len(column) != len(self):
+            raise DataError(f"column {name!r} has {len(column)} values for {len(self)} sequences")
+        names = self._table.column_names
+        if name in names:
+            table = self._table.set_column(names.index(name), name, column)
+        else:
+            table = self._table.append_column(name, column)
+        return self._like(arrow.canonical_table(table))
+
+    def without_columns(self, *names: str) -> EventSequences:
+        """The same sequences without the given columns (those that are there)."""
+        return self._like(self._table.drop_columns([n for n in names if n in self._table.column_names]))
+
+    def with_meaning(self, mark_names: Sequence[str] | None = None, time_unit: str | None = None) -> EventSequences:
+        """The same data with mark names or a time unit attached."""
+        return EventSequences(
+            self._table,
+            self.mark_names if mark_names is None else mark_names,
+            self.time_unit if time_unit is None else time_unit,
+        )
+
+    def windows(
+        self,
+        events: int | None = None,
+        duration: float | None = None,
+        step: float | None = None,
+        min_events: int = 1,
+    ) -> EventSequences:
+        """Cut into windows by event count or by duration; see `neuroseqret.data.windows.cut`."""
+        from neuroseqret.data.windows import cut
+
+        return cut(self, events=events, duration=duration, step=step, min_events=min_events)
+
+    def validate(self, file: Any = None) -> EventSequences:
+        """Self if flawless, else a `DataError` for the first flaw; see `neuroseqret.data.validation`."""
+        from neuroseqret.data.validation import validate
+
+        return validate(self, file)
+
+    # ---------------------------------------------------------------- give away
+
+    def to_arrow(self) -> pa.Table:
+        """The Arrow table, no copy; mark names and time unit are in its schema's metadata."""
+        return arrow.with_meaning(self._table, self.mark_names, self.time_unit)
+
+    def to_lists(self) -> list[tuple[list[float], list[int]]]:
+        """(times, marks) pairs as plain lists."""
+        cuts = self.offsets[1:-1]
+        return [
+            (t.tolist(), x.tolist())
+            for t, x in zip(np.split(self.times, cuts), np.split(self.marks, cuts), strict=True)
+        ][: len(self)]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with one row a sequence; mark names and time unit are in its `attrs`.
+
+        Times and marks are NumPy arrays; metadata columns keep their Arrow types, so that nothing is lost.
+        """
+        return to_pandas(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame with one row a sequence."""
+        return to_polars(self)

@@ -1,0 +1,160 @@
+"""Cut sequences into windows, by number of events or by duration, without a loop over sequences.
+
+A window keeps its parent's id (`parent`), the index of its first event in the parent (`offset`), the
+parent's group and metadata, and the original times; `start` and `end` are the window's own. Its id is
+`parent[offset:stop]`, unique as long as the parents' ids are. Columns `parent` and `offset` that a parent has, as a
+window has them, give way to these: rename columns of your own that are called so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neuroseqret.data.columns import event_lists, event_values
+from neuroseqret.data.sequences import STRING, EventSequences, FloatArray, IntArray
+from neuroseqret.errors import UserError
+
+
+def cut(
+    sequences: EventSequences,
+    events: int | None = None,
+    duration: float | None = None,
+    step: float | None = None,
+    min_events: int = 1,
+) -> EventSequences:
+    """Windows of `events` events each, or of `duration` time each.
+
+    `step` is the distance between two windows' beginnings, in events or in time; without it windows do not
+    overlap. The rest at a sequence's end that fills no whole window becomes a shorter one. Windows with fewer
+    than `min_events` events (one or more) are left out, and so is a window that holds the same events as the one
+    before it, as a small step by time makes them.
+
+    By events, a window is observed from its first to its last event. By duration, windows are
+    [s + k step, s + k step + duration), k = 0, 1, ..., from the start s of the parent's observation on, and their
+    observation ends with the parent's.
+    """
+    if (events is None) == (duration is None):
+        raise UserError("say either how many events or which duration a window has")
+    size = float(duration if events is None else events)  # type: ignore[arg-type]
+    stride = size if step is None else float(step)
+    if not (size > 0 and stride > 0 and np.isfinite(size) and np.isfinite(stride)):
+        raise UserError(f"windows need a positive size and step, not {size:g} and {stride:g}")
+    if min_events < 1:
+        raise UserError(f"windows without events are no sequences: min_events is 1 or more, not {min_events}")
+    if duration is not None:
+        parent, begin, stop, starts, ends = _by_duration(sequences, size, stride)
+        enough = (stop - begin >= min_events) & _differs_from_previous(parent, begin, stop)
+        chosen = tuple(array[enough] for array in (parent, begin, stop, starts, ends))
+        return take_runs(sequences, *chosen)
+    if not (size.is_integer() and stride.is_integer()):
+        raise UserError(f"windows by events need whole numbers, not {size:g} and {stride:g}")
+    parent, begin, stop = _by_count(sequences.lengths, int(size), int(stride))
+    enough = stop - begin >= min_events
+    return take_runs(sequences, parent[enough], begin[enough], stop[enough])
+
+
+def take_runs(
+    sequences: EventSequences,
+    parent: IntArray,
+    begin: IntArray,
+    stop: IntArray,
+    starts: FloatArray | None = None,
+    ends: FloatArray | None = None,
+) -> EventSequences:
+    """Events `begin[i]:stop[i]` of row `parent[i]`, for every i, as sequences; a run must not be empty.
+
+    Without `starts` and `ends` a run is observed from its first to its last event.
+    """
+    lengths = stop - begin
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    first = sequences.offsets[parent] + begin
+    source = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
+    rows = pa.array(parent)
+    parents = sequences.ids.take(rows)
+    left, colon, right, nothing = (pa.scalar(text, STRING) for text in ("[", ":", "]", ""))
+    from_, to = (pa.array(numbers).cast(STRING) for numbers in (begin, stop))
+    metadata, rest = sequences.without_columns("parent", "offset").metadata, {}
+    for name in metadata.column_names:
+        column = metadata.column(name).chunk(0)
+        values = event_values(column, sequences.lengths)  # a value an event goes with its event
+        rest[name] = column.take(rows) if values is None else event_lists(values, source, offsets)
+    groups = sequences.groups
+    return EventSequences.from_arrays(
+        sequences.times[source],
+        sequences.marks[source],
+        offsets,
+        ids=pc.binary_join_element_wise(parents, left, from_, colon, to, right, nothing),
+        starts=sequences.times[first] if starts is None else starts,
+        ends=sequences.times[first + lengths - 1] if ends is None else ends,
+        groups=None if groups is None else groups.take(rows),
+        metadata={**rest, "parent": parents, "offset": pa.array(begin)},
+        mark_names=sequences.mark_names,
+        time_unit=sequences.time_unit,
+        validate=False,
+    )
+
+
+def _by_count(lengths: IntArray, size: int, step: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Parent row, first and one-past-last event of every window: a new one only while it adds events."""
+    until_covered = np.maximum(-((size - lengths) // step), 0) + 1
+    until_over = -(-lengths // step)
+    parent, rank = _repeat_ranks(np.minimum(until_covered, until_over))
+    begin = rank * step
+    return parent, begin, np.minimum(begin + size, lengths[parent])
+
+
+def _by_duration(
+    sequences: EventSequences, size: float, step: float
+) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
+    """Parent row, first and one-past-last event, start and end of every window."""
+    start, end = sequences.observed()
+    _, last = sequences.first_and_last()
+    filled = np.flatnonzero(sequences.lengths > 0)
+    start, end, last = start[filled], end[filled], last[filled]
+
+    def edges(row: IntArray, rank: IntArray | FloatArray) -> FloatArray:
+        # Without overlap a window ends exactly, to the last bit, where the next one starts.
+        return start[row] + ((rank + 1) * step if size == step else rank * step + size)
+
+    every = np.arange(len(filled))
+    number = np.maximum(np.floor((last - start - size) / step) + 2, 1)
+    if number.sum() > 1e9:
+        raise UserError(f"a step of {step:g} makes {number.sum():.3g} windows; take a longer one")
+    # Division and edges round differently: the last window is the first one that ends after the last event.
+    while (short := edges(every, number - 1) <= last).any():
+        number[short] += 1
+    while (long := (number > 1) & (edges(every, number - 2) > last)).any():
+        number[long] -= 1
+    row, rank = _repeat_ranks(number.astype(np.int64))
+    starts, ends = start[row] + rank * step, edges(row, rank)
+    parent = filled[row]
+    begin, stop = (_search_in_rows(sequences, parent, bounds) for bounds in (starts, ends))
+    return parent, begin, stop, starts, np.minimum(ends, end[row])
+
+
+def _differs_from_previous(parent: IntArray, begin: IntArray, stop: IntArray) -> np.ndarray:
+    """Runs that are not the same events as the run before: (n,) bool."""
+    different = np.ones(len(parent), bool)
+    different[1:] = (np.diff(parent) != 0) | (np.diff(begin) != 0) | (np.diff(stop) != 0)
+    return different
+
+
+def _repeat_ranks(number: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows repeated `number` times, and the running rank within each row."""
+    parent = np.repeat(np.arange(len(number)), number)
+    rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
+    return parent, rank
+
+
+def _search_in_rows(sequences: EventSequences, rows: IntArray, values: FloatArray) -> IntArray:
+    """`searchsorted(times of row, value, side="left")` for many (row, value) pairs by one bisection."""
+    low, high = np.zeros(len(rows), np.int64), sequences.lengths[rows]
+    base, times = sequences.offsets[rows], sequences.times
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        below = open_ & (times[np.minimum(base + middle, len(times) - 1)] < values)
+        low = np.where(below, middle + 1, low)
+        high = np.where(open_ & ~below, middle, high)
+    return low

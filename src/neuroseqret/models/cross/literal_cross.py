@@ -1,0 +1,165 @@
+r"""The paper's two cross-attention scores, to the letter.
+
+Cross attention compares Fisher vectors of the query-conditioned process,
+
+.. math:: s(H_q, H_c) = v_q^\top v_c + \gamma\, \mathrm{Sim}(U(H_q), H_c), \qquad
+          v_c \propto I^{-1/2} \nabla_\theta \log p(H_c | U(H_q)), \quad
+          v_q \propto I^{-1/2} \nabla_\theta \log p(U(H_q) | U(H_q)),
+
+the second causally masked and both of unit length. Hash cross attention compares next-event distributions after all
+pairs of events,
+
+.. math:: s(H_q, H_c) = -\sum_{q \in H_q} \sum_{c \in H_c}
+          \mathrm{KL}\bigl(p_{U(H_q)}(\cdot | H_c^{\le c}) \,\|\, p_{U(H_q)}(\cdot | H_q^{\le q})\bigr)
+          + \gamma\, \mathrm{Sim}(U(H_q), H_c).
+
+The gradient is taken over the heads' parameters, where it is closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from neuroseqret.data.batching import Batch
+from neuroseqret.models.self_attention.fitting import unwarped
+from neuroseqret.processes import fisher
+from neuroseqret.processes.cross_process import CrossProcess
+from neuroseqret.processes.divergence import all_pairs_divergence
+from neuroseqret.processes.heads import NextEvent
+from neuroseqret.processes.mark_classes import MarkClasses
+from neuroseqret.processes.similarity import deltas, rows_of
+from neuroseqret.processes.time_scale import Inputs, TimeScale
+from neuroseqret.processes.unwarp import Unwarp
+
+MOST_EVENTS = 2048  # of a sequence; what comes later is not looked at (attention is quadratic)
+Kind = Literal["fisher", "divergence"]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Q queries and C candidates of each: what the process says of them."""
+
+    query: Batch  # unwarped
+    candidates: Batch  # (Q * C) rows, those of a query side by side
+    query_inputs: Inputs
+    inputs: Inputs
+    query_states: Tensor  # (Q, I + 1, D)
+    states: Tensor  # (Q, C, J + 1, D)
+
+
+class LiteralCross(nn.Module):
+    """Unwarping, process and diagonal information, and the scores made of them."""
+
+    def __init__(
+        self,
+        scale: TimeScale,
+        classes: MarkClasses,
+        horizon: float,
+        kind: Kind,
+        *,
+        width: int,
+        positions: int,
+        sigma: float,
+        gamma: float,
+    ) -> None:
+        super().__init__()
+        self.scale, self.kind, self.gamma = scale, kind, gamma
+        self.typical_gap = float(torch.tensor(scale.mean, dtype=torch.float64).exp())
+        self.classes = classes
+        self.process = CrossProcess(classes.number, width, positions)
+        self.unwarp = Unwarp(horizon, sigma=sigma)
+        self.information = fisher.DiagonalInformation((2 + classes.number) * (width + 1))
+
+    # ---------------------------------------------------------------- states
+
+    def embed_events(self, batch: Batch) -> Tensor:
+        return self.process.embed_events(batch.times / self.typical_gap, self.classes(batch.marks))
+
+    def _inputs(self, batch: Batch) -> Inputs:
+        inputs = self.scale.inputs(batch)
+        return replace(inputs, marks=self.classes(inputs.marks))
+
+    def unwarped(self, queries: Batch) -> Batch:
+        """U(H_q), without noise."""
+        return unwarped(self.unwarp, queries)
+
+    def pairs(self, queries: Batch, candidates: Batch) -> Pairs:
+        """Condition each query's candidates on it; `queries` are unwarped already."""
+        asked = self.embed_events(queries)  # (Q, I, D)
+        number = len(candidates) // max(len(queries), 1)
+        shown = self.embed_events(candidates).unflatten(0, (len(queries), number))  # (Q, C, J, D)
+        return Pairs(
+            queries,
+            candidates,
+            self._inputs(queries),
+            self._inputs(candidates),
+            self.process.states(self.process.attend_self(asked)),
+            self.process.states(self.process.attend(shown, asked, queries.mask)),
+        )
+
+    def gradients(self, inputs: Inputs, states: Tensor) -> Tensor:
+        """Fisher scores, not yet whitened: (B, L + 1, D) -> (B, F)."""
+        return fisher.score(self.process.heads, inputs, states, survival=False)
+
+    # ---------------------------------------------------------------- scores
+
+    def scores(self, pairs: Pairs, noisy: bool = False) -> Tensor:
+        """s of every query and candidate: (Q, C).
+
+        `noisy` adds eta to U. Sim alone feels it: gaps do not change by it, and the inputs take U without it.
+        """
+        own = self.kernel(pairs) if self.kind == "fisher" else -self.divergence(pairs)
+        return own - self.gamma * self._distance(pairs, noisy).to(own.dtype)
+
+    def kernel(self, pairs: Pairs) -> Tensor:
+        """kappa: (Q, C)."""
+        of_query = self.information.whiten(self.gradients(pairs.query_inputs, pairs.query_states))
+        of_candidates = self.information.whiten(self.gradients(pairs.inputs, pairs.states.flatten(0, 1)))
+        return (of_query[:, None] * of_candidates.unflatten(0, pairs.states.shape[:2])).sum(-1)
+
+    def divergence(self, pairs: Pairs) -> Tensor:
+        """Sum of KL over all pairs of events: (Q, C)."""
+        first, second = (self._after_events(x) for x in (pairs.states, pairs.query_states))
+        mask = pairs.inputs.mask.unflatten(0, pairs.states.shape[:2])
+        return all_pairs_divergence(first, mask, second, pairs.query_inputs.mask)
+
+    def _after_events(self, states: Tensor) -> NextEvent:
+        after: NextEvent = self.process.heads(states[..., 1:, :])
+        return after
+
+    def _distance(self, pairs: Pairs, noisy: bool) -> Tensor:
+        """Delta_t + Delta_x, literal: (Q, C)."""
+        number = pairs.states.shape[1]
+        query = pairs.query
+        if noisy:
+            moved = query.times + self.unwarp.noise(len(query)).reshape(-1, 1)
+            query = replace(query, times=torch.where(query.mask, moved, query.times))
+        rows = []
+        for q in range(len(pairs.query)):
+            mine = rows_of(pairs.candidates, slice(q * number, (q + 1) * number))
+            delta_t, delta_x = deltas(rows_of(query, slice(q, q + 1)), mine, "literal")
+            rows.append((delta_t + delta_x)[0])
+        return torch.stack(rows)
+
+    def log_likelihood_per_event(self, pairs: Pairs) -> Tensor:
+        """Mean log p(H_c | U(H_q)) of an event."""
+        total = self.process.heads.log_likelihood(pairs.inputs, pairs.states.flatten(0, 1), survival=False)
+        return (total / pairs.inputs.lengths.clamp(min=1)).mean()
+
+    def self_conditioned(self, sequences: Batch) -> Tensor:
+        """Fisher vectors of sequences conditioned on themselves, unit rows: what is hashed."""
+        states = self.process.states(self.process.attend_self(self.embed_events(sequences)))
+        return self.information.whiten(self.gradients(self._inputs(sequences), states))
+
+
+def first_events(batch: Batch, most: int = MOST_EVENTS) -> Batch:
+    """Sequences cut after their first events; a cut window ends at the last event kept."""
+    if batch.times.shape[1] <= most:
+        return batch
+    times, marks = batch.times[:, :most], batch.marks[:, :most]
+    cut = batch.lengths > most
+    return Batch(batch.rows, times, marks, batch.lengths.clamp(max=most), torch.where(cut, times[:, -1], batch.spans))

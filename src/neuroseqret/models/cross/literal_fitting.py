@@ -1,0 +1,124 @@
+"""How the paper's cross-attention models learn: pairwise hinge on lists of few candidates, half the negatives hard.
+
+Hard negatives are what the first stage ranks high and is not relevant; the others are drawn at random.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroseqret.data.batching import Batch, pad
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import sample_negatives
+from neuroseqret.models.cross.literal_cross import LiteralCross, Pairs, first_events
+from neuroseqret.models.cross.presets import LiteralSettings
+from neuroseqret.models.cross.ranked_lists import RankedLists, list_average_precision
+from neuroseqret.training.checkpoint import Checkpoint
+from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.loop import train
+from neuroseqret.training.losses import pairwise_hinge
+
+_JUDGED = 32  # validation queries whose lists are reranked at each evaluation
+_JUDGED_DEPTH = 50
+_WHITENED = 64  # train queries from whose pairs the information is fitted at the end
+
+
+class LiteralFitting:
+    """One run; `lists` are the first stage's for the train and validation queries."""
+
+    def __init__(
+        self,
+        model: LiteralCross,
+        settings: LiteralSettings,
+        queries: EventSequences,
+        corpus: EventSequences,
+        relevance: Relevance,
+        train_lists: RankedLists,
+        validation_lists: RankedLists,
+        *,
+        seed: int,
+        log: TrainingLog,
+    ) -> None:
+        self.model, self.settings, self.seed, self.log = model, settings, seed, log
+        self.queries, self.corpus, self.relevance = queries, corpus, relevance
+        self.lists, self.judged = train_lists, validation_lists.head(_JUDGED, _JUDGED_DEPTH)
+
+    def run(self, max_seconds: float | None, checkpoint: Checkpoint | None = None) -> float | None:
+        """Train, fit the information on final weights; the validation MAP of the lists, None without validation."""
+        best = train(
+            self.model,
+            self.loss,
+            self.settings.loop.model_copy(update={"max_seconds": max_seconds}),
+            seed=self.seed,
+            phase="cross",
+            validate=self.validate if len(self.judged.rows) else None,
+            sequences_per_step=self.settings.queries * (1 + self.settings.positives + self.settings.negatives),
+            log=self.log,
+            checkpoint=checkpoint,
+        ).best
+        self.fix_information()
+        return best
+
+    def candidates(self, step: int) -> tuple[IntArray, IntArray, np.ndarray]:
+        """Rows of the train queries of a step, rows of their candidates (Q, C), and which are relevant (Q, C)."""
+        s, rng = self.settings, np.random.default_rng([self.seed, step, 4])
+        place = rng.integers(0, len(self.lists.rows), s.queries)
+        rows = self.lists.rows[place]
+        counts, begin = self.relevance.counts[rows], self.relevance.offsets[rows]
+        drawn = (rng.random((s.queries, s.positives)) * counts[:, None]).astype(np.int64)
+        positive = self.relevance.rows[begin[:, None] + drawn]
+        hard_number = s.negatives // 2
+        random = sample_negatives(self.relevance, rows, s.negatives - hard_number, rng, replace=True)
+        # A list entry that is relevant is replaced by a random negative, so that every row has the same length.
+        pick = rng.integers(0, self.lists.candidates.shape[1], (s.queries, hard_number))
+        hard = np.take_along_axis(self.lists.candidates[place], pick, 1)
+        wrong = np.take_along_axis(self.lists.relevant[place], pick, 1)
+        hard = np.where(wrong, sample_negatives(self.relevance, rows, hard_number, rng, replace=True), hard)
+        truth = np.zeros((s.queries, s.positives + s.negatives), bool)
+        truth[:, : s.positives] = True
+        return rows, np.concatenate([positive, hard, random], axis=1), truth
+
+    def pairs(self, rows: IntArray, candidates: IntArray, crop: int | None = None) -> Pairs:
+        most = {} if crop is None else {"most": crop}
+        queries: Batch = first_events(pad(self.queries, rows), **most)
+        return self.model.pairs(
+            self.model.unwarped(queries), first_events(pad(self.corpus, candidates.ravel()), **most)
+        )
+
+    def loss(self, step: int) -> Tensor:
+        rows, candidates, truth = self.candidates(step)
+        pairs = self.pairs(rows, candidates, self.settings.crop)
+        if self.model.kind == "fisher":
+            with torch.no_grad():
+                self.model.information.update(self.model.gradients(pairs.inputs, pairs.states.flatten(0, 1)))
+        ranking = pairwise_hinge(self.model.scores(pairs, noisy=True), torch.from_numpy(truth), self.settings.margin)
+        likelihood = self.model.log_likelihood_per_event(pairs)
+        return ranking - self.settings.likelihood * likelihood + self.model.unwarp.penalty()
+
+    @torch.no_grad()
+    def validate(self) -> float:
+        scores = np.stack(
+            [
+                self.model.scores(self.pairs(row[None], candidates[None]))[0].numpy()
+                for row, candidates in zip(self.judged.rows, self.judged.candidates, strict=True)
+            ]
+        )
+        return float(list_average_precision(scores, self.judged).mean())
+
+    @torch.no_grad()
+    def fix_information(self) -> None:
+        """I = mean of g^2 over pairs of the train queries, by the weights that were kept."""
+        total, number = torch.zeros_like(self.model.information.moment), 0
+        for step in range(max(1, _WHITENED // self.settings.queries)):
+            rows, candidates, _ = self.candidates(step)
+            pairs = self.pairs(rows, candidates)
+            for inputs, states in (
+                (pairs.inputs, pairs.states.flatten(0, 1)),
+                (pairs.query_inputs, pairs.query_states),
+            ):
+                total += self.model.gradients(inputs, states).square().sum(0)
+                number += len(inputs)
+        self.model.information.moment.copy_(total / max(number, 1))

@@ -1,0 +1,96 @@
+"""The heads of rankings: what a second stage sees, learns from and puts into a new order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import IntArray
+from neuroseqret.errors import UserError
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class RankedLists:
+    """The `depth` best candidates of each query, best first."""
+
+    rows: IntArray  # (Q,) rows of the queries
+    candidates: IntArray  # (Q, depth) rows of the corpus
+    scores: Floats  # (Q, depth) of the first stage
+    relevant: npt.NDArray[np.bool_]  # (Q, depth)
+    counts: IntArray  # (Q,) relevant sequences in the whole corpus
+
+    def head(self, queries: int, depth: int) -> RankedLists:
+        """The first queries, and of each the first candidates."""
+        return RankedLists(
+            self.rows[:queries],
+            self.candidates[:queries, :depth],
+            self.scores[:queries, :depth],
+            self.relevant[:queries, :depth],
+            self.counts[:queries],
+        )
+
+
+def rank(scores: Floats, rows: IntArray, relevance: Relevance, depth: int) -> RankedLists:
+    """Lists from first-stage scores (Q, corpus) of the query rows."""
+    best = best_first(scores, depth)
+    truth = np.zeros(best.shape, bool)
+    for k, row in enumerate(rows):
+        answers = relevance.of(row)
+        place = np.minimum(np.searchsorted(answers, best[k]), max(len(answers) - 1, 0))
+        truth[k] = answers[place] == best[k] if len(answers) else False
+    return RankedLists(rows, best, np.take_along_axis(scores, best, 1), truth, relevance.counts[rows])
+
+
+def best_first(scores: Floats, depth: int) -> IntArray:
+    """Columns of the `depth` highest scores of each row, best first, ties by column: (Q, depth)."""
+    depth = min(depth, scores.shape[1])
+    if depth == scores.shape[1]:
+        return np.argsort(-scores, axis=1, kind="stable")
+    # The limit, then everything above it and as many of the ties as fit, in the order of the columns.
+    limit = np.partition(scores, scores.shape[1] - depth, axis=1)[:, scores.shape[1] - depth, None]
+    above, tied = scores > limit, scores == limit
+    room = depth - above.sum(1, keepdims=True)
+    chosen = above | (tied & (np.cumsum(tied, axis=1) <= room))
+    columns = np.nonzero(chosen)[1].reshape(len(scores), depth)
+    order = np.argsort(-np.take_along_axis(scores, columns, 1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, 1)
+
+
+def list_average_precision(scores: Floats, lists: RankedLists) -> npt.NDArray[np.float64]:
+    """AP of each list in the order of `scores`, over the relevant ones that the list can hold: (Q,)."""
+    truth = _in_order(scores, lists)
+    precision = np.cumsum(truth, axis=1) / np.arange(1, truth.shape[1] + 1)
+    return (precision * truth).sum(1) / np.maximum(np.minimum(lists.counts, truth.shape[1]), 1)
+
+
+def list_ndcg(scores: Floats, lists: RankedLists, depth: int = 10) -> npt.NDArray[np.float64]:
+    """nDCG@depth of each list in the order of `scores`: (Q,)."""
+    truth = _in_order(scores, lists)[:, :depth]
+    discount = 1 / np.log2(np.arange(2, depth + 2))
+    ideal = np.concatenate([[0.0], np.cumsum(discount)])[np.minimum(lists.counts, depth)]
+    return (truth * discount[: truth.shape[1]]).sum(1) / np.maximum(ideal, 1e-12)
+
+
+def _in_order(scores: Floats, lists: RankedLists) -> npt.NDArray[np.bool_]:
+    return np.take_along_axis(lists.relevant, np.argsort(-scores, axis=1, kind="stable"), 1)
+
+
+def lift(first: Floats, best: IntArray, second: Floats) -> Floats:
+    """The whole ranking as scores: listed candidates above all others, in the order of the second stage.
+
+    `first` (Q, corpus), `best` and `second` (Q, depth). The listed get their rank from the end (1 is the last), the
+    others their first-stage score less the query's highest, which is 0 or less.
+    """
+    if not np.isfinite(second).all():
+        raise UserError("a second-stage score is not finite; check the times of the sequences")
+    lifted = first - first.max(1, keepdims=True)
+    rank_from_end = np.empty(best.shape, first.dtype)
+    order = np.argsort(-second, axis=1, kind="stable")
+    np.put_along_axis(rank_from_end, order, np.arange(best.shape[1], 0, -1, dtype=first.dtype)[None], 1)
+    np.put_along_axis(lifted, best, rank_from_end, 1)
+    return lifted

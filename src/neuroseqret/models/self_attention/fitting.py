@@ -1,0 +1,297 @@
+"""How a SelfAttention model is trained: warm-up on the likelihood, joint phase, exact whitening, head phase.
+
+1. Warm-up: the point process alone, by maximum likelihood; U learns nothing from that (see `unwarp`).
+2. Joint: ranking loss + likelihood, through vector and projection, on batches of train queries and pseudo-queries.
+3. The encoder is frozen, every training sequence's vector is computed once, the whitening is fitted exactly.
+4. Head: a fresh projection is trained on the cached vectors, which costs little and gives much.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroseqret.data.batching import Batch, join, pad, rows_by_length
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.measures.ranking import mean_average_precision
+from neuroseqret.models.base import Scores
+from neuroseqret.models.presets import Settings, SimilaritySettings
+from neuroseqret.models.self_attention.metric import Metric, affordable_steps, ranking_loss
+from neuroseqret.models.self_attention.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
+from neuroseqret.processes.similarity import difference, rows_of
+from neuroseqret.processes.time_scale import Inputs, TimeScale
+from neuroseqret.training.augment import crop
+from neuroseqret.training.checkpoint import Checkpoint
+from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.loop import LoopSettings, train
+from neuroseqret.training.sampling import PairBatch, PairSampler
+
+_JUDGED_CORPUS = 4096  # validation inside training ranks at most so many corpus sequences
+
+
+class Fitting:
+    """One run of training; holds what the phases share."""
+
+    def __init__(
+        self,
+        network: RelevanceNetwork,
+        scale: TimeScale,
+        settings: Settings,
+        queries: EventSequences,
+        corpus: EventSequences,
+        relevance: Relevance,
+        train_rows: IntArray,
+        validation_rows: IntArray,
+        markov: tuple[Tensor, Tensor] | None,  # of queries and corpus
+        *,
+        seed: int,
+        log: TrainingLog,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self.network, self.scale, self.settings = network, scale, settings
+        self.queries, self.corpus, self.relevance = queries, corpus, relevance
+        self.train_rows = train_rows
+        self.validation_rows = validation_rows[relevance.counts[validation_rows] > 0]
+        self.markov, self.seed, self.log, self.checkpoint = markov, seed, log, checkpoint
+        rng = np.random.default_rng(seed)
+        size = min(_JUDGED_CORPUS, len(corpus))
+        self.judged = np.sort(rng.choice(len(corpus), size, replace=False))
+
+    def run(self, max_seconds: float | None = None) -> float | None:
+        """All phases; the validation MAP of what was kept, None without validation queries."""
+        begun = time.monotonic()
+        shares = _budgets(self.settings, max_seconds)
+        sampler = self._sampler(self.settings.batch.size)
+        self._phase(
+            "warm_up", self.settings.warm_up, lambda step: self.likelihood_loss(sampler.batch(step), step), shares
+        )
+        has_head = self.settings.head is not None
+        joint = self.settings.joint.model_copy(update={"steps": self._joint_steps(self.settings.joint.steps)})
+        result = self._phase(
+            "joint", joint, lambda step: self.joint_loss(sampler.batch(step), step), shares, not has_head
+        )
+        queries, corpus = self.cached_vectors()
+        if self.settings.head is None:
+            return result
+        # The last phase gains by every step, so it takes all the time that the others left.
+        left = None if max_seconds is None else max(0.95 * max_seconds - (time.monotonic() - begun), 0.1 * max_seconds)
+        return self.head_phase(self.settings.head, queries, corpus, left)
+
+    def _phase(
+        self,
+        name: str,
+        settings: LoopSettings,
+        loss: Callable[[int], Tensor],
+        shares: dict[str, float],
+        judge: bool = False,
+    ) -> float | None:
+        if not settings.steps:
+            return None
+        limited = settings.model_copy(update={"max_seconds": shares.get(name)})
+        return train(
+            self.network,
+            loss,
+            limited,
+            seed=self.seed,
+            phase=name,
+            validate=self._validate_network if judge and len(self.validation_rows) else None,
+            sequences_per_step=2 * self.settings.batch.size,
+            log=self.log,
+            checkpoint=self.checkpoint,
+        ).best
+
+    def _sampler(self, size: int) -> PairSampler:
+        b = self.settings.batch
+        return PairSampler(
+            self.relevance,
+            self.train_rows,
+            size=size,
+            pseudo_share=b.pseudo_share,
+            pseudo_from=b.pseudo_from,
+            seed=self.seed,
+        )
+
+    # ---------------------------------------------------------------- losses
+
+    def _inputs(self, pairs: PairBatch, step: int, learn_unwarping: bool = True) -> tuple[Inputs, Batch]:
+        """Queries, pseudo-queries and candidates as one batch: inputs of crops of them, and themselves, both unwarped.
+
+        U is a function of the time since a sequence's own start, and Sim compares whole sequences: both come before
+        the crop.
+        """
+        rng = np.random.default_rng([self.seed, step, 1])
+        corpus = pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
+        with torch.set_grad_enabled(learn_unwarping):
+            asked = self._unwarped(pad(self.queries, pairs.queries))
+        batch = join(asked, corpus)
+        return self.scale.inputs(_steady(crop(batch, self.settings.batch.crop, rng))), batch
+
+    def _unwarped(self, queries: Batch) -> Batch:
+        return queries if self.network.unwarp is None else unwarped(self.network.unwarp, queries)
+
+    def _shifted(self, batch: Batch, asked: int) -> Batch:
+        """The first `asked` sequences moved by the unwarping's noise eta: gaps do not feel it, Delta_t does."""
+        unwarp = self.network.unwarp
+        if unwarp is None:
+            return batch
+        shift = torch.zeros(len(batch), 1, dtype=batch.times.dtype)
+        shift[:asked] = unwarp.noise(asked)
+        return Batch(batch.rows, batch.times + shift * batch.mask, batch.marks, batch.lengths, batch.spans)
+
+    def likelihood_loss(self, pairs: PairBatch, step: int) -> Tensor:
+        inputs, _ = self._inputs(pairs, step, learn_unwarping=False)
+        raw = self.network.raw(inputs, likelihood=True)
+        self.network.follow(raw)
+        return likelihood_per_event(raw, inputs)
+
+    def joint_loss(self, pairs: PairBatch, step: int) -> Tensor:
+        inputs, batch = self._inputs(pairs, step)
+        raw = self.network.raw(inputs, likelihood=True)
+        self.network.follow(raw)
+        markov = None
+        if self.markov is not None:
+            of_query, of_corpus = self.markov
+            markov = torch.cat([of_query[pairs.queries], of_corpus[pairs.pseudo], of_corpus[pairs.corpus]])
+        embedded = self.network.projection(self.network.vector(raw, markov))
+        anchors = len(pairs.positive)
+        scores = embedded[:anchors] @ embedded[anchors:].T
+        s = self.settings.similarity
+        if s.form != "none":
+            moved = self._shifted(batch, len(pairs.queries))
+            asked, shown = rows_of(moved, slice(0, anchors)), rows_of(moved, slice(anchors, None))
+            distance = difference(asked, shown, s.form, s.terms)
+            scores = s.kernel * scores - s.gamma * distance.to(scores.dtype)
+        loss = ranking_loss(scores, pairs.positive, pairs.ignore, self.settings.loss)
+        if self.network.unwarp is not None:
+            loss = loss + self.network.unwarp.penalty()
+        return loss + self.settings.loss.likelihood * likelihood_per_event(raw, inputs)
+
+    # ---------------------------------------------------------------- second phase
+
+    def cached_vectors(self) -> tuple[Tensor, Tensor]:
+        """Vectors of all train and validation queries (other rows stay 0) and of the corpus, whitened exactly."""
+        self.network.eval()
+        rows = np.concatenate([self.train_rows, self.validation_rows])
+        of_queries = self._raw(self.queries, rows, query=True)
+        of_corpus = self._raw(self.corpus, np.arange(len(self.corpus)), query=False)
+        self.network.fix(of_corpus)
+        with torch.no_grad():
+            corpus = self.network.vector(of_corpus, None if self.markov is None else self.markov[1])
+            some = self.network.vector(of_queries, None if self.markov is None else self.markov[0][rows])
+        queries = torch.zeros(len(self.queries), some.shape[1])
+        queries[rows] = some
+        return queries, corpus
+
+    @torch.no_grad()
+    def _raw(self, sequences: EventSequences, rows: IntArray, query: bool) -> Raw:
+        width = 3 * self.settings.encoder.width
+        whole = Raw(
+            torch.empty(len(rows), self.network.fisher_size), torch.empty(len(rows), width), torch.empty(len(rows))
+        )
+        for part in rows_by_length(sequences.lengths[rows], MAX_EVENTS):
+            batch = pad(sequences, rows[part])
+            raw = self.network.raw(self.scale.inputs(self._unwarped(batch) if query else batch))
+            whole.score[part], whole.pooled[part], whole.log_likelihood[part] = (
+                raw.score,
+                raw.pooled,
+                raw.log_likelihood,
+            )
+        return whole
+
+    def head_phase(
+        self, settings: LoopSettings, queries: Tensor, corpus: Tensor, max_seconds: float | None
+    ) -> float | None:
+        """A fresh projection on cached vectors; returns the validation MAP of the one that is kept."""
+        metric = Metric(self.network.size, self.settings, self._sampler(self.settings.head_batch), self.seed + 1)
+        head = metric.head
+        judged = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
+        steps = affordable_steps(settings.steps, self.network.size, self.settings, head.members)
+        with torch.no_grad():
+            similarity = self._judged_similarity()  # the same at every look: U is learned no more
+
+        def validate() -> float:
+            with torch.no_grad():
+                kernel = head(queries[self.validation_rows]) @ head(corpus[self.judged]).T
+            return mean_average_precision(self.settings.similarity.kernel * kernel.numpy() + similarity, judged)
+
+        result = train(
+            metric,
+            lambda step: metric.loss(queries, corpus, step),
+            settings.model_copy(update={"max_seconds": max_seconds, "steps": steps}),
+            seed=self.seed,
+            phase="head",
+            validate=validate if len(self.validation_rows) else None,
+            sequences_per_step=2 * self.settings.head_batch,
+            log=self.log,
+            checkpoint=self.checkpoint,
+        )
+        self.network.projection = head
+        return result.best
+
+    def _joint_steps(self, steps: int) -> int:
+        """At most so many steps as the epochs over train queries and corpus allow, and never fewer than 100."""
+        sequences = len(self.train_rows) + len(self.corpus)
+        allowed = round(self.settings.joint_epochs * sequences / (2 * self.settings.batch.size))
+        return min(steps, max(100, allowed))
+
+    def _validate_network(self) -> float:
+        """Validation MAP of the network as it is, with running whitening."""
+        relevance = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
+        embedded = []
+        for sequences, rows, query in ((self.queries, self.validation_rows, True), (self.corpus, self.judged, False)):
+            markov = None if self.markov is None else self.markov[0 if query else 1][rows]
+            with torch.no_grad():
+                embedded.append(self.network.projection(self.network.vector(self._raw(sequences, rows, query), markov)))
+        with torch.no_grad():
+            similarity = self._judged_similarity()
+        kernel = (embedded[0] @ embedded[1].T).numpy()
+        return mean_average_precision(self.settings.similarity.kernel * kernel + similarity, relevance)
+
+    def _judged_similarity(self) -> Scores:
+        """gamma * Sim of validation queries and judged corpus sequences; 0 where the score has no such term."""
+        nothing = np.zeros((len(self.validation_rows), len(self.judged)), np.float32)
+        if self.settings.similarity.form == "none" or not len(self.validation_rows):
+            return nothing
+        asked = self._unwarped(pad(self.queries, self.validation_rows))
+        return with_similarity(nothing, asked, self.corpus[self.judged], self.settings.similarity)
+
+
+# -------------------------------------------------------------------- batches
+
+
+def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
+    """The queries with U(t) for t; padding stays 0."""
+    device = next(unwarp.parameters()).device
+    times, spans = (unwarp(x.to(device)).to(x.device) for x in (queries.times, queries.spans))
+    times = torch.where(queries.mask, times, torch.zeros_like(times))
+    return Batch(queries.rows, times, queries.marks, queries.lengths, spans)
+
+
+def _steady(batch: Batch) -> Batch:
+    """The same batch; sequences that are over in no time pass no gradient, which would divide by their span."""
+    still = batch.spans <= 0
+    times = torch.where(still[:, None], batch.times.detach(), batch.times)
+    return Batch(batch.rows, times, batch.marks, batch.lengths, torch.where(still, batch.spans.detach(), batch.spans))
+
+
+def with_similarity(kernel: Scores, asked: Batch, candidates: EventSequences, settings: SimilaritySettings) -> Scores:
+    """kappa + gamma * Sim of all pairs of unwarped queries and candidates; kappa * 0 where the score leaves it out."""
+    scores = kernel * np.float32(settings.kernel)
+    if settings.form != "none":
+        for rows in rows_by_length(candidates.lengths, 64 * MAX_EVENTS):
+            distance = difference(asked, pad(candidates, rows), settings.form, settings.terms)
+            scores[:, rows] -= settings.gamma * distance.numpy().astype(np.float32)
+    return scores
+
+
+def _budgets(settings: Settings, max_seconds: float | None) -> dict[str, float]:
+    """The most wall clock that the first phases may take; without a head phase the joint one has it all."""
+    if max_seconds is None:
+        return {}
+    joint = 0.25 if settings.head is not None else 0.85
+    return {"warm_up": 0.05 * max_seconds, "joint": joint * max_seconds}

@@ -1,0 +1,93 @@
+r"""The cross-attention point process: the likelihood of a corpus sequence given a query sequence.
+
+Every corpus event j attends to all events i of the query; what it gathers is summed up over the past and predicts
+the next corpus event:
+
+.. math::
+    y_i &= w_x[x_i] + w_t t_i + w_{\Delta} (t_i - t_{i-1}) + b_y + p_i \\
+    s_j &= W^S y^c_j, \quad k_i = W^K y^q_i, \quad v_i = W^V y^q_i \\
+    h_j &= \sum_i \mathrm{softmax}_i(s_j^\top k_i / \sqrt D)\, v_i \\
+    \bar h_r &= \sum_{j \le r} [w_{\bar h} \odot \mathrm{ReLU}(h_j \odot w_f + b_o) + b_{\bar h}],
+        \qquad \bar h_0 = 0
+
+:math:`\bar h_r` goes into the heads (log-normal gap, softmax mark) that predict event r + 1. Conditioning a sequence on
+itself masks the attention causally (i <= j), or it would see the future that it is asked to predict.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from neuroseqret.processes.heads import NextEventHeads
+
+_FAR_TIME = 1e6  # times beyond this many typical gaps count as this
+_LARGE_LOGIT = 1e6  # single precision holds larger ones to a sixteenth and worse
+
+
+class CrossProcess(nn.Module):
+    """See the module's docstring. Shapes: Q queries of up to I events, C candidates each, of up to J events."""
+
+    def __init__(self, marks: int, width: int = 32, positions: int = 512) -> None:
+        super().__init__()
+        self.marks = marks
+        self.mark = nn.Embedding(marks + 1, width)  # the last row stands for every mark unseen in training
+        self.clock = nn.Linear(2, width)  # w_t, w_delta and b_y
+        self.position = nn.Parameter(0.02 * torch.randn(positions, width))
+        self.query = nn.Linear(width, width, bias=False)  # W^S
+        self.key = nn.Linear(width, width, bias=False)  # W^K
+        self.value = nn.Linear(width, width, bias=False)  # W^V
+        self.feed = nn.Parameter(torch.ones(width))  # w_f
+        self.feed_bias = nn.Parameter(torch.zeros(width))  # b_o
+        self.out = nn.Parameter(torch.full((width,), 0.1))  # w_hbar; small, as the sum runs over all events
+        self.out_bias = nn.Parameter(torch.zeros(width))  # b_hbar
+        self.heads = NextEventHeads(marks, width)
+
+    def embed_events(self, times: Tensor, marks: Tensor) -> Tensor:
+        """y of events: times (B, L) in typical gaps since the start, marks (B, L) -> (B, L, D).
+
+        Events beyond the last learned position share it.
+        """
+        gaps = torch.diff(times, dim=-1, prepend=torch.zeros_like(times[..., :1]))
+        clock = torch.stack([times, gaps], dim=-1).clamp(-_FAR_TIME, _FAR_TIME).to(self.clock.weight.dtype)
+        place = torch.arange(times.shape[-1], device=times.device).clamp(max=len(self.position) - 1)
+        embedded: Tensor = self.mark(marks.clamp(max=self.marks)) + self.clock(clock) + self.position[place]
+        return embedded
+
+    def attend(self, corpus: Tensor, query: Tensor, query_mask: Tensor) -> Tensor:
+        """h of corpus events over query events: (Q, C, J, D), (Q, I, D), mask (Q, I) -> (Q, C, J, D)."""
+        asked = self.query(corpus).flatten(1, 2)  # all candidates of a query share its keys: one product
+        mask = None if bool(query_mask.all()) else query_mask[:, None, None]
+        held = _attention(asked[:, None], self.key(query)[:, None], self.value(query)[:, None], attn_mask=mask)
+        return held[:, 0].reshape(corpus.shape)
+
+    def attend_self(self, sequences: Tensor) -> Tensor:
+        """h of events (B, L, D) over the same sequence's events up to themselves; right padding is never seen."""
+        query, key, value = (layer(sequences)[:, None] for layer in (self.query, self.key, self.value))
+        return _attention(query, key, value, is_causal=True)[:, 0]
+
+    def states(self, attended: Tensor) -> Tensor:
+        """hbar_0 ... hbar_L: (..., L, D) -> (..., L + 1, D)."""
+        step = self.out * functional.relu(attended * self.feed + self.feed_bias) + self.out_bias
+        return functional.pad(step.cumsum(-2), (0, 0, 1, 0))
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, **mask: Tensor | bool | None) -> Tensor:
+    """Attention of (B, 1, L, D) tensors, whose gradient is right for large logits too.
+
+    Times are not scaled down, so a sequence of thousands of typical gaps has logits beyond all measure. Fused kernels
+    compute their weights anew for the gradient, as exp(logit - log of the sum): a rounded difference of two numbers of
+    1e8 makes a weight of e^8 of what should be 1. The explicit form keeps the weights.
+    """
+    explicit = False
+    if torch.is_grad_enabled():
+        longest = (x.detach().square().sum(-1).max().sqrt() for x in (query, key))
+        explicit = bool(math.prod(longest) > _LARGE_LOGIT * query.shape[-1] ** 0.5)
+    with sdpa_kernel(SDPBackend.MATH) if explicit else nullcontext():
+        attended: Tensor = functional.scaled_dot_product_attention(query, key, value, **mask)  # type: ignore[arg-type]
+    return attended

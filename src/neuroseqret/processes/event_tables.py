@@ -1,0 +1,133 @@
+r"""Events as cells of contingency tables: an outcome now, in the context of the events just before.
+
+A table is declared by what it predicts and from what: `Table("own6", (("own6", 1), ("own6", 2)))` is the class of this
+gap given those of the two gaps before it. Views of an event are its mark; its gap in 16 or 6 classes of like size
+over the corpus; its gap less its sequence's mean gap, in 16, 6 or 4 classes (`own`); the tenth of the observation
+window that it falls in (`part`). With many marks the rarer ones share a class, so that a table keeps to its size.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
+from neuroseqret.processes.markov_loops import own_gaps
+from neuroseqret.processes.markov_renewal import log_gaps, quantiles
+from neuroseqret.processes.time_scale import TimeScale
+
+PARTS = 10
+
+
+@dataclass(frozen=True)
+class Table:
+    """An outcome and its context: views of the event `lag` places back (0: the event itself)."""
+
+    outcome: str
+    context: tuple[tuple[str, int], ...] = ()
+
+
+TABLES = (
+    Table("mark"),
+    Table("part"),
+    Table("mark", (("mark", 1),)),
+    Table("mark", (("mark", 1), ("mark", 2))),
+    Table("mark", (("gap6", 0), ("gap6", 1))),
+    Table("gap16", (("mark", 0),)),
+    Table("gap6", (("mark", 0), ("mark", 1))),
+    Table("gap16", (("gap6", 1),)),
+    Table("gap6", (("gap6", 1), ("gap6", 2))),
+    Table("gap6", (("gap6", 1), ("gap6", 2), ("gap6", 3))),
+    Table("own16", (("mark", 0),)),
+    Table("own6", (("mark", 0), ("own6", 1))),
+    Table("own16", (("own6", 1),)),
+    Table("own6", (("own6", 1), ("own6", 2))),
+    Table("own6", (("own6", 1), ("own6", 2), ("own6", 3))),
+    Table("own6", (("own4", 1), ("own4", 2), ("own4", 3), ("own4", 4))),
+)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The events that one table counts: code = context * outcomes + outcome."""
+
+    rows: IntArray  # the sequence of each event
+    codes: IntArray
+    contexts: int
+    outcomes: int
+
+
+class EventTables:
+    """Fitted on a corpus: edges of the gap classes, and which marks are frequent."""
+
+    def __init__(
+        self, scale: TimeScale, edges: dict[str, FloatArray], mark_rank: IntArray, most_cells: int = 4096
+    ) -> None:
+        self.scale, self.edges, self.mark_rank, self.most_cells = scale, edges, mark_rank, most_cells
+
+    @classmethod
+    def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int, most_cells: int = 4096) -> EventTables:
+        gaps = log_gaps(corpus, scale)
+        own, _, _ = own_gaps(corpus.offsets, gaps)
+        timed = np.isfinite(gaps)
+        edges = {
+            f"{name}{number}": quantiles(values[timed], number)
+            for name, values, numbers in (("gap", gaps, (16, 6)), ("own", own, (16, 6, 4)))
+            for number in numbers
+        }
+        number = np.bincount(np.minimum(corpus.marks, marks - 1), minlength=marks)
+        rank = np.empty(marks, np.int64)
+        rank[np.argsort(-number, kind="stable")] = np.arange(marks)
+        return cls(scale, edges, rank, most_cells)
+
+    def cells(self, sequences: EventSequences, used: Sequence[int] = range(len(TABLES))) -> Iterator[Cells]:
+        """The cells of the tables, by their places in `TABLES`."""
+        views = self._views(sequences)
+        rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
+        for table in (TABLES[k] for k in used):
+            kept = np.ones(len(rows), bool)
+            code, contexts, outcomes = np.zeros(len(rows), np.int64), 1, 1
+            most = self._most_marks(table)
+            for view, lag in (*table.context, (table.outcome, 0)):
+                values, valid, size = views[view]
+                if view == "mark":
+                    values, size = np.minimum(values, most - 1), min(size, most)
+                kept[:lag] = False
+                kept[lag:] &= valid[: max(len(rows) - lag, 0)]
+                if lag:
+                    kept[lag:] &= rows[lag:] == rows[:-lag]
+                contexts *= outcomes
+                code, outcomes = code * size + np.roll(values, lag), size
+            yield Cells(rows[kept], code[kept], contexts, outcomes)
+
+    def _most_marks(self, table: Table) -> int:
+        """Classes of marks that the table may have without growing beyond its size."""
+        uses = Counter(view for view, _ in (*table.context, (table.outcome, 0)))
+        power = uses.pop("mark", 0)
+        others = float(np.prod([self._size(view) ** number for view, number in uses.items()]))
+        return len(self.mark_rank) if not power else max(2, int((self.most_cells / others) ** (1 / power) + 1e-9))
+
+    def _size(self, view: str) -> int:
+        return PARTS if view == "part" else len(self.edges[view]) + 1
+
+    def _views(self, sequences: EventSequences) -> dict[str, tuple[IntArray, np.ndarray, int]]:
+        """Values, validity and number of classes of every view."""
+        gaps = log_gaps(sequences, self.scale)
+        own, _, _ = own_gaps(sequences.offsets, gaps)
+        timed = np.isfinite(gaps)
+        marks = len(self.mark_rank)
+        known = sequences.marks < marks
+        views = {
+            name: (np.searchsorted(edge, np.nan_to_num(own if name.startswith("own") else gaps)), timed, len(edge) + 1)
+            for name, edge in self.edges.items()
+        }
+        views["mark"] = (self.mark_rank[np.where(known, sequences.marks, 0)], known, marks)
+        starts, ends = sequences.observed()
+        rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
+        span = np.maximum(ends - starts, np.finfo(np.float64).tiny)[rows]
+        place = (np.clip((sequences.times - starts[rows]) / span, 0, 1) * PARTS).astype(np.int64)
+        views["part"] = (np.minimum(place, PARTS - 1), np.ones(len(rows), bool), PARTS)
+        return views

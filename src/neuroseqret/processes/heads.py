@@ -1,0 +1,89 @@
+r"""Heads of the point process: log-normal gaps and softmax marks, from the state before the event.
+
+.. math:: [\mu_i, s_i] = W_t h_{i-1} + b_t, \quad \sigma_i = e^{s_i}, \quad
+          p(\Delta t_i) = \mathrm{LogNormal}(\mu_i, \sigma_i^2), \quad p(x_i) = \mathrm{softmax}(W_x h_{i-1} + b_x)
+
+Gaps are in the data's own scale (`TimeScale`): the head models zg as a normal variable. The density of the raw gap
+has a further factor :math:`1/(sd (\Delta t + \epsilon))`, which no parameter of the heads enters; it is left out in
+training, since a learned unwarping would shrink all gaps to raise it, and added by `per_unit_time`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from neuroseqret.processes.time_scale import Inputs, TimeScale
+
+LARGEST_LOG_SIGMA = 3.0
+_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class NextEvent:
+    """Distributions of the event after each state: (B, S) for S states."""
+
+    mu: Tensor  # (B, S) mean of zg
+    sigma: Tensor  # (B, S)
+    log_marks: Tensor  # (B, S, marks)
+
+
+class NextEventHeads(nn.Module):
+    """The parameters over which the Fisher vector is taken by default."""
+
+    def __init__(self, marks: int, width: int) -> None:
+        super().__init__()
+        self.marks = marks
+        self.gap, self.mark = nn.Linear(width, 2), nn.Linear(width, marks)
+        for linear in (self.gap, self.mark):
+            nn.init.normal_(linear.weight, std=0.1)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, states: Tensor) -> NextEvent:
+        mu, log_sigma = self.gaps(states)
+        return NextEvent(mu, log_sigma.exp(), self.mark(states).log_softmax(-1))
+
+    def gaps(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and log sigma of the gap after each state: (B, S) each."""
+        mu, log_sigma = self.gap(states).unbind(-1)
+        # A smooth bound, so that sigma neither vanishes (ties) nor explodes, and the gradient stays exact.
+        return mu, LARGEST_LOG_SIGMA * torch.tanh(log_sigma / LARGEST_LOG_SIGMA)
+
+    def log_likelihood(self, inputs: Inputs, states: Tensor, survival: bool = True) -> Tensor:
+        r"""log p(H) of each sequence, without the factor of the raw gap: (B,).
+
+        `survival` adds :math:`\log P(\text{no event until the window's end} \mid h_n)`, where the window goes on.
+        """
+        after = self(states)
+        z = (inputs.gaps - after.mu[:, :-1]) / after.sigma[:, :-1]
+        gap = -0.5 * z.square() - after.sigma[:, :-1].log() - _HALF_LOG_2_PI
+        known = inputs.mask & (inputs.marks < self.marks)
+        mark = after.log_marks[:, :-1].gather(2, inputs.marks.clamp(max=self.marks - 1)[:, :, None])[:, :, 0]
+        total = (gap * inputs.timed).sum(1) + (mark * known).sum(1)
+        return total + self._survival(inputs, after) if survival else total
+
+    @staticmethod
+    def _survival(inputs: Inputs, after: NextEvent) -> Tensor:
+        last = inputs.lengths[:, None]
+        mu, sigma = after.mu.gather(1, last)[:, 0], after.sigma.gather(1, last)[:, 0]
+        return torch.special.log_ndtr((mu - inputs.tail) / sigma) * inputs.open_end
+
+    @torch.no_grad()
+    def sample(
+        self, state: Tensor, scale: TimeScale, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The next event after each state (B, D): gaps (B,) in the data's time unit, and marks (B,)."""
+        after = self(state[:, None])
+        noise = torch.randn(len(state), generator=generator)
+        z = (after.mu[:, 0] + after.sigma[:, 0] * noise).double()
+        gaps = ((z * scale.sd + scale.mean).exp() - scale.eps).clamp(min=0.0)
+        return gaps, torch.multinomial(after.log_marks[:, 0].exp(), 1, generator=generator)[:, 0]
+
+
+def per_unit_time(inputs: Inputs, scale: TimeScale) -> Tensor:
+    """What the raw gaps add to `log_likelihood` to make it a density per unit of time: (B,)."""
+    log_gap = inputs.gaps * scale.sd + scale.mean  # log(gap + eps)
+    return -((log_gap + math.log(scale.sd)) * inputs.timed).sum(1)

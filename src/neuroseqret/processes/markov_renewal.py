@@ -1,0 +1,278 @@
+r"""A Markov-renewal process: a second generative model, closed form, whose Fisher vector needs no training.
+
+Each event's mark depends on the two marks before it, its gap on its own mark, the one before and two gaps before:
+
+.. math:: \log p(H) = \sum_i \log P_{x_{i-2} x_{i-1} x_i} + \log Q_{x_{i-1} x_i k_i} + \log R_{k_{i-2} k_{i-1} k_i}
+                      + \log S_{l_{i-1} l_i} + \log W_{w_i}
+
+with :math:`k_i` the class of gap i on the data's global scale (quantiles of the corpus), :math:`l_i` its class after
+the sequence's own mean is taken off, and :math:`w_i` the part of the observation window that the event falls in. Every
+table is a multinomial with observed shares :math:`\hat p_a = n_a / n` and corpus shares :math:`p_a`; its score is
+:math:`n_a - n p_a`, counts minus expected counts. The multinomial family is a sphere in the coordinates
+:math:`\sqrt{p_a}`, where Fisher's metric is flat (:math:`2 \sqrt n (\sqrt{\hat p_a} - \sqrt{p_a})` is the whitened
+score to first order), so roots of shares are taken, centred and whitened by the corpus' diagonal second moment: in
+effect z-scored histograms of marks, mark pairs, gaps, mark-gap and gap-gap pairs, the strongest simple features there
+are. The sufficient statistics of log-normal gaps with memory (mean, sd, skewness, lagged products, mean per mark,
+length, duration) complete them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
+from neuroseqret.processes import markov_loops as loops
+from neuroseqret.processes.mark_classes import Marks, shared_classes
+from neuroseqret.processes.time_scale import TimeScale, gaps_of
+
+Features = npt.NDArray[np.float32]
+
+FINE, COARSE, OWN, OWN_COARSE, PARTS_OF_WINDOW = 24, 8, 16, 6, 10
+#: Of mark pairs, mark triples and mark pairs with a gap class only the most frequent ones are kept.
+MOST = {"pairs": 256, "triples": 192, "timed_pairs": 192}
+#: Classes of marks: in their own table, and in those of marks and gaps.
+MARK_CLASSES = {"mark_classes": 1024, "timed_mark_classes": 64}
+QUARTERS = 4  # classes of the gap in tables of three variables
+#: What a coordinate of a vector compares, for explanations.
+PARTS = ("marks", "times", "marks and times", "whole sequence")
+MARKS, TIMES, BOTH, WHOLE = range(4)
+_FAR = 5.0  # whitened features are clipped here
+_LOOKED_UP = 1 << 18  # codes of marks in a table that finds their place at once
+_SUMMED = 8192  # sequences whose statistics are held at once while a corpus is learned
+_EVENTS = 8192  # events that are counted at once: their cells stay in the cache, and long sequences cost no memory
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Events are counted into its cells; shares are taken of the sequence's events, steps or gaps."""
+
+    name: str
+    part: int
+    total: int
+
+
+#: The last event of a pair or triple is the one that is counted.
+_TABLES = (
+    _Table("marks", MARKS, loops.EVENTS),
+    _Table("pairs", MARKS, loops.STEPS),
+    _Table("triples", MARKS, loops.STEPS),
+    _Table("timed_pairs", BOTH, loops.STEPS),
+    _Table("gaps", TIMES, loops.GAPS),
+    _Table("own_gaps", TIMES, loops.GAPS),
+    _Table("marked_gaps", BOTH, loops.GAPS),
+    _Table("gap_pairs", TIMES, loops.STEPS),
+    _Table("own_gap_pairs", TIMES, loops.STEPS),
+    _Table("gap_triples", TIMES, loops.STEPS),
+    _Table("parts_of_window", TIMES, loops.EVENTS),
+)
+
+
+@dataclass(frozen=True)
+class _Events:
+    """What the statistics are counted from: the gaps of flat events, and their cell in every table."""
+
+    gaps: FloatArray  # (events,) standardised log gaps, NaN where none
+    own: FloatArray  # (events,) the same less the sequence's mean
+    mean: FloatArray  # (sequences,)
+    gapped: IntArray  # (sequences,) number of gaps
+    marks: Marks  # (events,) their classes, as tables of marks and gaps have them
+    cells: IntArray  # (tables, events), -1 where none
+
+
+class MarkovRenewal:
+    """Fitted on a corpus: classes of gaps, kept mark pairs, mean and scale of every feature."""
+
+    def __init__(self, scale: TimeScale, marks: int, tensors: dict[str, Tensor]) -> None:
+        self.scale, self.marks, self.tensors = scale, marks, tensors
+        self._arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy() for k, v in tensors.items()}
+        self._classes, self._timed_classes = (min(marks, most) for most in MARK_CLASSES.values())
+        self._places = {name: _places(self._arrays[name]) for name in MOST if name in self._arrays}
+
+    @classmethod
+    def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int) -> MarkovRenewal:
+        gaps = log_gaps(corpus, scale)
+        own, _, _ = loops.own_gaps(corpus.offsets, gaps)
+        timed = np.isfinite(gaps)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "fine": quantiles(gaps[timed], FINE),
+            "coarse": quantiles(gaps[timed], COARSE),
+            "own": quantiles(own[timed], OWN),
+            "own_coarse": quantiles(own[timed], OWN_COARSE),
+            "quarter": quantiles(gaps[timed], QUARTERS),
+        }
+        codes = loops.mark_codes(corpus.offsets, corpus.marks, gaps, arrays["quarter"], marks)
+        for (name, most), of_events in zip(MOST.items(), codes, strict=True):
+            kinds, number = np.unique(of_events[of_events >= 0], return_counts=True)
+            arrays[name] = np.sort(kinds[np.argsort(-number, kind="stable")[:most]])
+        for name, most in MARK_CLASSES.items():
+            if (classes := shared_classes(corpus.marks, marks, most)) is not None:
+                arrays[name] = classes
+        model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
+        total, squares = 0.0, 0.0
+        for begin in range(0, len(corpus), _SUMMED):
+            block = model.statistics(corpus[begin : begin + _SUMMED])
+            total, squares = total + block.sum(0, dtype=np.float64), squares + np.square(block, dtype=np.float64).sum(0)
+        mean = total / max(len(corpus), 1)
+        sd = np.sqrt(np.maximum(squares / max(len(corpus), 1) - mean**2, 0.0))
+        arrays["mean"] = np.asarray(mean, np.float32)
+        # A feature that is the same everywhere says nothing, also where a new sequence differs in it.
+        arrays["weight"] = np.where(sd > 1e-5, 1 / np.maximum(sd, 1e-5), 0.0).astype(np.float32)
+        return cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
+
+    @property
+    def size(self) -> int:
+        return len(self.tensors["mean"])
+
+    def features(self, sequences: EventSequences) -> Features:
+        """Centred, whitened, clipped to +-5: (sequences, size)."""
+        found = self.statistics(sequences)
+        found -= self._arrays["mean"]
+        found *= self._arrays["weight"]
+        return np.clip(found, -_FAR, _FAR, out=found)
+
+    # ---------------------------------------------------------------- statistics
+
+    def statistics(self, sequences: EventSequences) -> Features:
+        """Roots of shares of every table, and moments, before centring: (sequences, size)."""
+        begin = np.concatenate([[0], np.cumsum(self._table_sizes())])
+        found = np.zeros((len(sequences), begin[-1] + 2 * self._timed_classes + loops.MOMENTS), np.float32)
+        for rows in _blocks(sequences.offsets):
+            self._count(sequences[rows], begin, found[rows])
+        return found
+
+    def _count(self, sequences: EventSequences, begin: IntArray, found: Features) -> None:
+        """Fill in the statistics of some sequences; table t has the columns from begin[t] to begin[t + 1]."""
+        events, offsets = self._events(sequences), sequences.offsets
+        totals = np.array([table.total for table in _TABLES])
+        loops.roots_of_shares(offsets, events.cells, begin, totals, events.gapped, found)
+        of_marks, rest = found[:, begin[-1] : -loops.MOMENTS], found[:, -loops.MOMENTS :]
+        loops.means_per_mark(offsets, events.marks, events.gaps, events.own, self._timed_classes, of_marks)
+        first, last = sequences.first_and_last()
+        duration = np.log(last - first + self.scale.eps)
+        loops.moments(offsets, events.gaps, events.own, events.mean, events.gapped, duration, rest)
+
+    def event_shares(self, sequence: EventSequences) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Of one sequence: its features as a sum over events (events, size) and a rest (size,); and which `PARTS` entry
+        every feature compares (size,).
+
+        An entry of a table, or a mean per mark, is shared evenly by the events counted in it.
+        """
+        number, events = len(sequence.times), self._events(sequence)
+        counted, kinds = [], []
+        for table, cells, size in zip(_TABLES, events.cells, self._table_sizes(), strict=True):
+            ones = np.zeros((number, size))
+            ones[cells >= 0, cells[cells >= 0]] = 1.0
+            counted.append(ones)
+            kinds.append(np.full(size, table.part))
+        both = np.flatnonzero((events.marks < self._timed_classes) & np.isfinite(events.gaps))
+        ones = np.zeros((number, self._timed_classes))
+        ones[both, events.marks[both]] = 1.0
+        counted += [ones, ones]
+        kinds += [np.full(self._timed_classes, BOTH)] * 2
+        rest = self.size - sum(x.shape[1] for x in counted)
+        counted.append(np.zeros((number, rest)))  # moments belong to the whole sequence
+        kinds.append(np.full(rest, WHOLE))
+        shares = np.concatenate(counted, axis=1)
+        shares /= np.maximum(shares.sum(0), 1)
+        weight = self._arrays["weight"].astype(np.float64)
+        shares *= self.statistics(sequence)[0] * weight
+        features = self.features(sequence)[0].astype(np.float64)
+        unclipped = shares.sum(0) - self._arrays["mean"] * weight
+        kept = np.divide(features, unclipped, out=np.ones_like(features), where=np.abs(unclipped) > _FAR)
+        shares *= kept
+        return shares, features - shares.sum(0), np.concatenate(kinds)
+
+    def _events(self, sequences: EventSequences) -> _Events:
+        """Gaps and cells of all events."""
+        offsets, marks, edges = sequences.offsets, sequences.marks, self._arrays
+        gaps = log_gaps(sequences, self.scale)
+        own, mean, gapped = loops.own_gaps(offsets, gaps)
+        cells = np.empty((len(_TABLES), len(gaps)), np.int64)
+        classes = self._marks_as("mark_classes", marks)
+        cells[0] = np.where(classes < self._classes, classes, -1)
+        codes = loops.mark_codes(offsets, marks, gaps, edges["quarter"], self.marks)
+        for name, of_events, out in zip(MOST, codes, cells[1:], strict=False):
+            loops.kept_places(of_events, edges[name], self._places[name], out)
+        timed = self._marks_as("timed_mark_classes", marks)
+        of_gaps = [edges[name] for name in ("fine", "coarse", "own", "own_coarse", "quarter")]
+        loops.gap_cells(offsets, timed, gaps, own, *of_gaps, self._timed_classes, cells[1 + len(MOST) : -1])
+        cells[-1] = _part_of_window(sequences)
+        return _Events(gaps, own, mean, gapped, timed, cells)
+
+    def _marks_as(self, name: str, marks: Marks) -> Marks:
+        """Marks as classes; one that is not known gets a class beyond the last."""
+        classes = self._arrays.get(name)
+        if classes is None:
+            return marks
+        of_marks: Marks = classes[np.minimum(marks, self.marks - 1)]
+        of_marks[marks >= self.marks] = MARK_CLASSES[name]
+        return of_marks
+
+    def _table_sizes(self) -> list[int]:
+        """Cells of every table, in the order of `_TABLES`."""
+        kinds = [len(self._arrays[name]) for name in MOST]
+        fine, coarse, own, own_coarse, quarter = (
+            len(self._arrays[name]) + 1 for name in ("fine", "coarse", "own", "own_coarse", "quarter")
+        )
+        of_gaps = [fine, own, self._timed_classes * coarse, coarse**2, own_coarse**2, quarter**3]
+        return [self._classes, *kinds, *of_gaps, PARTS_OF_WINDOW]
+
+
+def _blocks(offsets: IntArray) -> Iterator[slice]:
+    """Neighbouring sequences with at most `_EVENTS` events together; a longer one is by itself."""
+    begin = 0
+    while begin < len(offsets) - 1:
+        end = int(np.searchsorted(offsets, offsets[begin] + _EVENTS, side="right")) - 1
+        yield slice(begin, max(begin + 1, end))
+        begin = max(begin + 1, end)
+
+
+def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:
+    """Standardised log gaps, flat, NaN where none."""
+    gaps = gaps_of(sequences)
+    gaps += scale.eps
+    np.log(gaps, out=gaps)
+    gaps -= scale.mean
+    gaps /= scale.sd
+    return np.clip(gaps, -6.0, 6.0, out=gaps)
+
+
+def _places(kinds: IntArray) -> IntArray:
+    """The place of every code up to the highest kept one, -1 where it is not kept; nothing where that is far up."""
+    if not len(kinds) or kinds[-1] >= _LOOKED_UP:
+        return np.empty(0, np.int64)
+    places = np.full(kinds[-1] + 1, -1, np.int64)
+    places[kinds] = np.arange(len(kinds))
+    return places
+
+
+def _part_of_window(sequences: EventSequences) -> IntArray:
+    """Which of the equal parts of its window each event falls in."""
+    starts, ends = sequences.observed()
+    rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
+    span = np.maximum(ends - starts, np.finfo(np.float64).tiny)
+    part: IntArray = (np.clip((sequences.times - starts[rows]) / span[rows], 0, 1) * PARTS_OF_WINDOW).astype(np.int64)
+    return np.minimum(part, PARTS_OF_WINDOW - 1)
+
+
+def quantiles(values: FloatArray, number: int) -> FloatArray:
+    """Edges between `number` classes of like size; fewer where values are tied.
+
+    An edge lies half-way between two values that occur, never on one: clocks tick, so most gaps of some data are equal
+    up to rounding, and an edge at such a value would put them on both sides by chance.
+    """
+    kinds, counts = np.unique(np.round(values, 6), return_counts=True)
+    if len(kinds) < 2:
+        return np.zeros(1)
+    share = np.cumsum(counts) / len(values)
+    below = np.searchsorted(share, np.arange(1, number) / number - 1e-9)
+    below = np.unique(np.minimum(below, len(kinds) - 2))
+    edges: FloatArray = (kinds[below] + kinds[below + 1]) / 2
+    return edges

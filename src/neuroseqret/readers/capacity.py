@@ -1,0 +1,105 @@
+"""What a batch of sequences carries beside times and marks, and what of it a format has no room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neuroseqret.data.columns import event_values
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.readers.engines.values import NUMBER_PATTERN
+
+
+class Part(Enum):
+    """What sequences may carry; a format says which of these it holds."""
+
+    IDS = "ids"
+    WINDOWS = "observation windows"
+    GROUPS = "groups"
+    SPLIT = "column split"
+    COLUMNS = "columns"
+    EVENT_LISTS = "columns with a value an event"
+    OTHER_LISTS = "nested columns"
+    JSON_TYPES = "exact types (beyond those of JSON) of columns"
+    CSV_TYPES = "exact types of columns"
+    EVENTLESS = "sequences without events"
+    MARK_NAMES = "mark names"
+    MARK_COUNT = "number of marks"
+    TIME_UNIT = "time unit"
+
+
+def lost(sequences: EventSequences, holds: frozenset[Part]) -> list[str]:
+    """In words, what these sequences carry and a format that holds `holds` does not."""
+    held = set(holds)
+    if Part.MARK_COUNT in held and _numbered(sequences):
+        held.add(Part.MARK_NAMES)
+    if Part.COLUMNS not in held:  # a column that is lost has no type to lose
+        held |= {Part.JSON_TYPES, Part.CSV_TYPES}
+    if Part.CSV_TYPES not in held:  # says the same and more
+        held.add(Part.JSON_TYPES)
+    return [
+        f"{part.value} ({', '.join(names)})" if names else part.value
+        for part, names in _carried(sequences)
+        if part not in held
+    ]
+
+
+def _carried(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
+    if sequences.ids.to_pylist() != list(map(str, range(len(sequences)))):
+        yield Part.IDS, []
+    if sequences.starts is not None or sequences.ends is not None:
+        yield Part.WINDOWS, []
+    if sequences.groups is not None:
+        yield Part.GROUPS, []
+    if (sequences.lengths == 0).any():
+        yield Part.EVENTLESS, []
+    if sequences.mark_names is not None:
+        yield Part.MARK_NAMES, []
+    if sequences.time_unit is not None:
+        yield Part.TIME_UNIT, []
+    yield from _columns(sequences)
+
+
+def _columns(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
+    metadata = sequences.metadata
+    columns = {name: metadata.column(name).chunk(0) for name in metadata.column_names}
+    nested = {name for name, column in columns.items() if pa.types.is_nested(column.type)}
+    per_event = {name for name in nested if event_values(columns[name], sequences.lengths) is not None}
+    kinds = {
+        Part.SPLIT: {"split"} & set(columns),
+        Part.COLUMNS: set(columns) - nested - {"split"},
+        Part.EVENT_LISTS: per_event,
+        Part.OTHER_LISTS: nested - per_event,
+        Part.JSON_TYPES: {name for name, column in columns.items() if not _exact_in_json(column)},
+        Part.CSV_TYPES: {name for name, column in columns.items() if not _exact_in_csv(name, column)},
+    }
+    for part, names in kinds.items():
+        if names:
+            yield part, [] if part is Part.SPLIT else [name for name in columns if name in names]
+
+
+def _numbered(sequences: EventSequences) -> bool:
+    """True if the marks' names are only their numbers, so that how many there are says it all."""
+    return sequences.mark_names == tuple(map(str, range(sequences.num_marks)))
+
+
+def _exact_in_json(column: pa.Array) -> bool:
+    """JSON knows text, whole numbers, numbers and truth values; a column of nulls alone could be any of them."""
+    while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        column = column.flatten()
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    known = kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.large_string())
+    return bool(known and column.null_count < len(column))
+
+
+def _exact_in_csv(name: str, column: pa.Array) -> bool:
+    """CSV knows text, and text that looks like a number is taken for one; `source` and `split` are always text."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if kind not in (pa.string(), pa.large_string()):
+        return False
+    texts = column.cast(pa.large_string()).drop_null()
+    looks = pc.all(pc.match_substring_regex(texts, NUMBER_PATTERN), min_count=0).as_py()
+    return name in ("source", "split") or not looks

@@ -1,0 +1,155 @@
+"""Data folders: `corpus.parquet`, `queries.parquet`, optional `qrels.txt` and `meta.json`; what `fit` takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import SPLITS
+from neuroseqret.errors import DataError
+from neuroseqret.readers.formats import canonical
+from neuroseqret.readers.options import Options
+from neuroseqret.readers.registry import Sequences
+from neuroseqret.readers.trec import Qrels, read_qrels, write_qrels
+from neuroseqret.storage.files import new_folder
+
+CORPUS, QUERIES, QRELS, META = "corpus.parquet", "queries.parquet", "qrels.txt", canonical.META
+HOLDS = (CORPUS, QUERIES, QRELS, META)
+
+
+@dataclass(frozen=True, repr=False)
+class DataFolder:
+    """A corpus, and where there are any, the queries and who is relevant to whom."""
+
+    path: Path
+    corpus: EventSequences
+    queries: EventSequences | None = None
+    relevance: Relevance | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"DataFolder({str(self.path)!r}, corpus={self.corpus!r}, queries={self.queries!r})"
+
+    @property
+    def name(self) -> str:
+        return str(self.meta.get("name") or self.path.resolve().name)
+
+    @property
+    def train(self) -> IntArray:
+        """Rows of the queries to learn from."""
+        return self.rows("train")
+
+    @property
+    def validation(self) -> IntArray:
+        """Rows of the queries to choose with."""
+        return self.rows("validation")
+
+    @property
+    def test(self) -> IntArray:
+        """Rows of the queries to report on."""
+        return self.rows("test")
+
+    def rows(self, split: str) -> IntArray:
+        """Rows of the queries whose `split` is the given one."""
+        if split not in SPLITS:
+            raise DataError(f"no split is called {split!r}", remedy=f"there are {', '.join(SPLITS)}")
+        if self.queries is None:
+            raise DataError("has no queries", file=self.path, remedy=f"add {QUERIES}")
+        column = self.queries.column("split")
+        if column is None:
+            raise DataError("queries have no column 'split'", file=self.path / QUERIES, remedy="add one")
+        return np.flatnonzero(np.asarray(column.to_pylist(), dtype=object) == split)
+
+
+def read_folder(path: str | PathLike[str], *, validate: bool = True) -> DataFolder:
+    """Read and check a data folder; without queries, groups or qrels what depends on them is None."""
+    folder = Path(path)
+    if not (folder / CORPUS).is_file():
+        raise DataError(f"not a data folder ({CORPUS} is missing)", file=folder, remedy="see docs/formats.md")
+    meta = canonical.read_meta(folder / META) if (folder / META).exists() else {}
+    corpus = canonical.read(folder / CORPUS, Options())
+    queries = canonical.read(folder / QUERIES, Options()) if (folder / QUERIES).exists() else None
+    if validate:
+        corpus.validate(folder / CORPUS)
+        if queries is not None:
+            queries.validate(folder / QUERIES)
+    qrels = read_qrels(folder / QRELS) if (folder / QRELS).exists() else None
+    try:
+        relevance = _relevance(corpus, queries, qrels)
+        _check_together(corpus, queries)
+    except DataError as error:
+        error.file = error.file or folder
+        raise
+    return DataFolder(folder, corpus, queries, relevance, meta)
+
+
+def write_folder(
+    path: str | PathLike[str],
+    corpus: Sequences,
+    queries: Sequences | None = None,
+    qrels: Qrels | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> DataFolder:
+    """Write a data folder in one step, after checking that it would be read; an older one is replaced."""
+    corpus = EventSequences.of(corpus).validate()
+    queries = None if queries is None else EventSequences.of(queries).validate()
+    relevance = _relevance(corpus, queries, qrels)
+    _check_together(corpus, queries)
+    full = {**(meta or {}), "time_unit": corpus.time_unit, "mark_names": corpus.mark_names}
+    full = {key: value for key, value in full.items() if value is not None}
+    try:
+        text = json.dumps(full, indent=1, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"meta is not JSON ({error})", file=path) from error
+    with new_folder(path, *HOLDS) as temporary:
+        canonical.write(corpus, temporary / CORPUS)
+        if queries is not None:
+            canonical.write(queries, temporary / QUERIES)
+        if qrels is not None:
+            write_qrels(qrels, temporary / QRELS)
+        (temporary / META).write_text(text + "\n", encoding="utf-8")
+    return DataFolder(Path(path), corpus, queries, relevance, json.loads(text))
+
+
+def _relevance(corpus: EventSequences, queries: EventSequences | None, qrels: Qrels | None) -> Relevance | None:
+    """From qrels where there are any, else from groups, else None; half of either is an error."""
+    if queries is None:
+        if qrels is not None:
+            raise DataError("qrels without queries", remedy=f"add {QUERIES}")
+        return None
+    if qrels is not None:
+        return Relevance.from_qrels(queries, corpus, qrels)
+    if corpus.groups is None and queries.groups is None:
+        return None
+    return Relevance.from_groups(queries, corpus)
+
+
+def _check_together(corpus: EventSequences, queries: EventSequences | None) -> None:
+    """What must hold between the two files: one meaning of marks and time, ids apart, known splits."""
+    if queries is None:
+        return
+    if corpus.mark_names != queries.mark_names:
+        raise DataError("corpus and queries have different mark names", remedy="number the marks alike")
+    if corpus.time_unit != queries.time_unit:
+        raise DataError(
+            f"time is in {corpus.time_unit} in the corpus, in {queries.time_unit} in the queries",
+            remedy="convert one",
+        )
+    if shared := set(corpus.ids.to_pylist()) & set(queries.ids.to_pylist()):
+        raise DataError(
+            "is in the corpus and in the queries", sequence=min(shared), remedy="a query may not find itself: rename"
+        )
+    if (split := queries.column("split")) is not None:
+        for row, value in enumerate(split.to_pylist()):
+            if value not in SPLITS:
+                raise DataError(
+                    f"split is {value!r}", sequence=queries.ids[row].as_py(), remedy=f"use {', '.join(SPLITS)}"
+                )

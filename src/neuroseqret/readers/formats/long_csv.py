@@ -1,0 +1,297 @@
+"""A long table as CSV: one row an event, with a header line; commas, semicolons, tabs or bars between fields.
+
+Ids stay text as written. Whether a column is whole numbers, numbers or text is decided by all of its values, not
+by the first ones; an unquoted empty field is a null. Whether times are numbers or datetimes the first one tells.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from os import PathLike, fspath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.errors import DataError
+from neuroseqret.readers.engines.damage import damage_as_data_error, first_line
+from neuroseqret.readers.engines.long_table import (
+    LARGE_LIST,
+    SEQUENCE,
+    assemble,
+    check_ids,
+    explode,
+    find_roles,
+    varying_columns,
+    whole_sequences,
+)
+from neuroseqret.readers.engines.quotes import DELIMITERS, line_of_row, unclosed_quote, unquoted_header
+from neuroseqret.readers.engines.text import head_text, open_bytes
+from neuroseqret.readers.engines.values import (
+    LARGEST_EXACT,
+    NUMBER_PATTERN,
+    WHOLE_PATTERN,
+    WRITE_DATES,
+    check_unit,
+    first_rounded,
+    is_datetime,
+    is_number,
+    sorted_names,
+    time_type,
+)
+from neuroseqret.readers.options import Options
+from neuroseqret.storage.files import new_file
+
+NAMES = {"times": "time", "marks": "mark"}
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+#: Bytes that are parsed at a time.
+BLOCK = 1 << 22
+_ALWAYS_TEXT = ("source", "split")
+_KINDS = (pa.int64(), pa.float64(), pa.string())
+
+
+class _LongCsv:
+    """The file, its delimiter, and its columns' roles and types."""
+
+    def __init__(self, path: str | PathLike[str], options: Options) -> None:
+        self.path, self.missing_ok = path, not options.validate
+        head = head_text(path)
+        if not head.strip():
+            raise DataError("empty", remedy="write a header line and one line an event")
+        self.delimiter = find_delimiter(head)
+        rows = csv.reader(io.StringIO(head, newline=""), delimiter=self.delimiter)
+        self.names = next(row for row in rows if row)
+        try:
+            self.roles = find_roles(self.names, options.roles)
+        except DataError:
+            self._check_quotes()
+            if any(is_number(name) for name in self.names):
+                raise DataError("the first line is not a header", remedy="name the columns there") from None
+            raise
+        self.types = dict.fromkeys(self.names, _TEXT)
+        for name in (self.roles.get("id"), self.roles.get("group"), *_ALWAYS_TEXT):
+            if name in self.types:
+                self.types[name] = pa.string()
+        self.types.update(self._time_types())
+        check_unit(self.types[self.roles["times"]], options.time_unit)
+        self._seen_exact = False
+
+    def _time_types(self) -> dict[str, pa.DataType]:
+        """The type of the times; beside datetimes also those of `start` and `end` that are no numbers."""
+        times = self.roles["times"]
+        kind = time_type(self._first_values([times]).get(times, ""))
+        if not is_datetime(kind):
+            return {times: kind}
+        bounds = self._first_values([self.roles[role] for role in ("start", "end") if role in self.roles])
+        return {times: kind} | {name: time_type(text) for name, text in bounds.items() if not is_number(text)}
+
+    def _first_values(self, names: list[str]) -> dict[str, str]:
+        """The first value of each of these columns that is not empty, as it is written."""
+        found: dict[str, str] = {}
+        for table in self._parsed(dict.fromkeys(names, pa.string()), names) if names else ():
+            for name in set(names) - set(found):
+                if table.column(name).null_count < table.num_rows:
+                    found[name] = table.column(name).drop_null()[0].as_py()
+            if len(found) == len(names):
+                break
+        return found
+
+    def tables(self) -> Iterator[pa.Table]:
+        """All rows; a mistake is named by its line."""
+        rows, last = 0, None
+        for table in self._parsed(self.types):
+            if not self.missing_ok:
+                check_ids(table, self.roles, rows, self._name_row)
+            self._check_times(table.column(self.roles["times"]))
+            rows += table.num_rows
+            last = table.column(-1)[-1].as_py() if table.num_rows else last
+            yield table
+        if isinstance(last, str) and last.endswith("\n"):
+            self._check_quotes()
+
+    def _parsed(self, types: Mapping[str, pa.DataType], only: list[str] | None = None) -> Iterator[pa.Table]:
+        """The rows in these types, all columns or only some."""
+        convert = pa_csv.ConvertOptions(
+            column_types=types,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            include_columns=only,
+        )
+        parse = pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        with open_bytes(self.path) as stream:
+            try:
+                # One thread, because only then errors name the row.
+                reader = pa_csv.open_csv(
+                    _WithNewline(stream),
+                    read_options=pa_csv.ReadOptions(use_threads=False, block_size=BLOCK),
+                    parse_options=parse,
+                    convert_options=convert,
+                )
+                for batch in reader:
+                    yield pa.Table.from_batches([batch])
+            except pa.ArrowInvalid as error:
+                self._check_quotes()
+                raise self._explained(first_line(error)) from error
+
+    def _check_quotes(self) -> None:
+        """Every quote is closed; else all that follows it would be one field."""
+        line = unclosed_quote(self.path, self.delimiter)
+        if line is not None:
+            raise DataError(f"line {line}: a quote opens here and is never closed", remedy="close or remove it")
+
+    def _check_times(self, times: pa.ChunkedArray) -> None:
+        """Where times are large, that none was written as a whole number which a float64 cannot hold."""
+        if self._seen_exact or not pa.types.is_floating(times.type):
+            return
+        if not pc.any(pc.greater_equal(pc.abs(times), LARGEST_EXACT), min_count=0).as_py():
+            return
+        rows, name = 0, self.roles["times"]
+        for table in self._parsed({name: pa.string()}, [name]):
+            written = pc.utf8_trim_whitespace(table.column(name).fill_null("nan")).combine_chunks()
+            row = first_rounded(written.cast(pa.float64()).to_numpy(zero_copy_only=False), written)
+            if row is not None:
+                raise DataError(
+                    f"{self._name_row(rows + row)}: time ({name}) does not fit a float64 ({written[row]})",
+                    remedy="convert it to seconds",
+                )
+            rows += table.num_rows
+        self._seen_exact = True
+
+    def _name_row(self, row: int) -> str:
+        line = line_of_row(self.path, self.delimiter, row + 1)
+        return f"row {row}" if line is None else f"line {line}"
+
+    def _explained(self, problem: str) -> DataError:
+        """What Arrow says of a column and a row by their numbers, by its name and its line."""
+        named = re.sub(r"In CSV column #(\d+)", lambda found: f"column {self.names[int(found[1])]!r}", problem)
+        placed = re.sub(r"Row #(\d+)", lambda found: self._name_row(int(found[1]) - 2), named)
+        remedy = "save it as UTF-8" if "UTF8" in problem else "mend the line"
+        if "to timestamp" in problem:
+            remedy = WRITE_DATES
+        return DataError(f"not readable as CSV ({placed})", remedy=remedy)
+
+    def text_columns(self) -> list[str]:
+        return [name for name in self.names if self.types[name] == _TEXT]
+
+
+class _WithNewline:
+    """A stream and a newline behind it: if a quote is open at the end, the last value ends in it."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._ended = stream, False
+
+    def read(self, size: int = -1) -> bytes:
+        block = bytes(self._stream.read(size))
+        if block or self._ended:
+            return block
+        self._ended = True
+        return b"\n"
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def read(path: str | PathLike[str], options: Options) -> EventSequences:
+    """All sequences; rows in any order."""
+    with _mistakes(path):
+        file = _LongCsv(path, options)
+        tables = list(file.tables())
+        table = pa.concat_tables(tables) if tables else pa.schema(file.types).empty_table()
+        kinds = {name: _kind(table.column(name)) for name in file.text_columns()}
+        names = options.mark_names or _names(file, kinds, _mark_texts(file, tables))
+        return assemble(_typed(table, kinds), file.roles, names, missing_ok=file.missing_ok)
+
+
+def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
+    """The sequences in batches; the rows of a sequence must lie together. The file is gone through twice."""
+    with _mistakes(path):
+        file = _LongCsv(path, options)
+        kinds, varying = dict.fromkeys(file.text_columns(), 0), set()
+        texts: set[str] = set()
+        for table in whole_sequences(file.tables(), file.roles):
+            kinds = {name: max(kind, _kind(table.column(name))) for name, kind in kinds.items()}
+            varying |= varying_columns(table, file.roles)
+            texts.update(_mark_texts(file, [table]))
+        names = options.mark_names or _names(file, kinds, texts)
+        own = [name for name in file.names if name not in file.roles.values()]
+        layout = {name: LARGE_LIST if name in varying else SEQUENCE for name in own}
+        for table in whole_sequences(file.tables(), file.roles):
+            made = assemble(_typed(table, kinds), file.roles, names, layout, file.missing_ok)
+            for begin in range(0, len(made), batch_rows):
+                yield made[begin : begin + batch_rows]
+
+
+def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
+    """One line an event, columns `id`, `time`, `mark` and all others with a value a sequence or an event."""
+    table, _ = explode(sequences, NAMES, lists=False)
+    columns = {name: _writable(table.column(name)) for name in table.column_names}
+    options = pa_csv.WriteOptions(delimiter="\t" if fspath(path).lower().endswith(".tsv") else ",")
+    with new_file(path) as temporary:
+        pa_csv.write_csv(pa.table(columns), temporary, options)
+
+
+def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Columns of types that CSV has no form for, as text; bytes in hexadecimal."""
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return pa.chunked_array([pa.array([value and value.hex() for value in column.to_pylist()], pa.string())])
+    plain = pa.types.is_primitive(kind) and not pa.types.is_duration(kind) and not pa.types.is_float16(kind)
+    return column if plain else column.cast(pa.large_string())
+
+
+def _mistakes(path: str | PathLike[str]) -> AbstractContextManager[None]:
+    return damage_as_data_error(path, "CSV", "mend the line", csv.Error)
+
+
+def find_delimiter(text: str) -> str:
+    """The mark between the header's names: whichever of comma, semicolon, tab and bar occurs most outside quotes."""
+    header = unquoted_header(text)
+    best = max(DELIMITERS, key=header.count)
+    if best not in header:
+        raise DataError("the first line names one column only", remedy="write a header with id, time and mark")
+    return best
+
+
+def _kind(column: pa.ChunkedArray) -> int:
+    """0 if all values are whole numbers in their usual spelling, 1 if all are numbers, 2 if some are text."""
+    kind = 0
+    for chunk in column.chunks:
+        texts = chunk.dictionary.drop_null()
+        while (
+            kind < 2
+            and not pc.all(pc.match_substring_regex(texts, (WHOLE_PATTERN, NUMBER_PATTERN)[kind]), min_count=0).as_py()
+        ):
+            kind += 1
+    return kind
+
+
+def _mark_texts(file: _LongCsv, tables: list[pa.Table]) -> tuple[str, ...]:
+    """Every mark as it is written."""
+    if "marks" not in file.roles:
+        return ()
+    columns = (table.column(file.roles["marks"]) for table in tables)
+    return sorted_names(chunk.dictionary for column in columns for chunk in column.chunks)
+
+
+def _names(file: _LongCsv, kinds: Mapping[str, int], texts: Collection[str]) -> tuple[str, ...] | None:
+    """Mark names, if marks are text; whole numbers are marks as they are."""
+    marks = file.roles.get("marks")
+    return None if marks is None or kinds[marks] < 2 else tuple(sorted(texts))
+
+
+def _typed(table: pa.Table, kinds: Mapping[str, int]) -> pa.Table:
+    """Text columns in the types that all of their values allow."""
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        columns[name] = column.cast(pa.string()).cast(_KINDS[kinds[name]]) if name in kinds else column
+    return pa.table(columns)

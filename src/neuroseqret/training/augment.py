@@ -1,0 +1,31 @@
+"""Random crops of training sequences, applied to padded batches without loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from neuroseqret.data.batching import Batch
+
+
+def crop(batch: Batch, most: int, rng: np.random.Generator) -> Batch:
+    """A random run of at most `most` events of each sequence.
+
+    A whole sequence keeps its observation window; a true crop is observed from its first to its last event, or from
+    the window's start where it begins there.
+    """
+    lengths = batch.lengths.numpy()
+    kept = np.minimum(lengths, most)
+    if (kept == lengths).all():
+        return batch
+    first = torch.from_numpy((rng.random(len(kept)) * (lengths - kept + 1)).astype(np.int64))
+    number = torch.from_numpy(kept)
+    width = int(kept.max())
+    index = (first[:, None] + torch.arange(width)).clamp(max=batch.times.shape[1] - 1)
+    inside = torch.arange(width) < number[:, None]
+    times, marks = batch.times.gather(1, index), batch.marks.gather(1, index)
+    start = torch.where(first > 0, times[:, 0], torch.zeros_like(times[:, 0]))
+    last = times.gather(1, (number - 1).clamp(min=0)[:, None])[:, 0]
+    spans = torch.where(number == batch.lengths, batch.spans, last - start)
+    times = torch.where(inside, times - start[:, None], torch.zeros_like(times))
+    return Batch(batch.rows, times, torch.where(inside, marks, torch.zeros_like(marks)), number, spans)

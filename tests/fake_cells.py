@@ -1,0 +1,94 @@
+"""Cells with made-up numbers, as the lab would have left them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments import ablation, hash_curve, plan
+from experiments.cells import Cells
+from experiments.lab import variant_fit
+from experiments.plan import Fit, View
+
+COMMON = {"content": "c", "max_seconds": 120.0, "code": "x", "max_queries": 500}
+
+
+def put(cells: Cells, fit: Fit, view: View, result: dict[str, Any]) -> None:
+    """A cell of the grid."""
+    cells.put(f"{fit.name}-{view.name}", {**fit.model_dump(), **view.model_dump(), **COMMON}, result)
+
+
+def ranking(values: Sequence[float], by_query: bool = True) -> dict[str, Any]:
+    """The result of a ranking whose every measure is the given one, query by query."""
+    each = np.rint(1e4 * np.asarray(values)).astype(int).tolist()
+    names = ("AP", "nDCG@10", "nDCG@20", "RR", "AP@10/hits")
+    result: dict[str, Any] = {"measures": dict.fromkeys(names, round(float(np.mean(values)), 6))}
+    if by_query:
+        result["ten_thousandths"] = {"AP": each, "nDCG@10": each}
+    facts = {"queries_answered": len(values), "queries_left_out": 1, "queries_not_drawn": 7, "candidates": 1234}
+    return {**result, **facts, "fit_cpu_seconds": 12.5, "training_events": 1000}
+
+
+def piece(cells: Cells, experiment: str, fit: Fit, name: str, result: dict[str, Any], **more: Any) -> None:
+    """A cell of a further experiment."""
+    config = {**fit.model_dump(), **COMMON, "experiment": experiment, **more}
+    cells.put(f"{fit.data}/{experiment}/{name}", config, result)
+
+
+def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: int = 2) -> Cells:
+    """Cells of every experiment."""
+    cells, rng = Cells(folder), np.random.default_rng(0)
+    quality = {row: 0.1 + 0.04 * place for place, row in enumerate(plan.rows())}
+    for fit in plan.accuracy(data, seeds):
+        for view in plan.views(fit):
+            values = np.clip(rng.normal(quality[fit.method, fit.preset], 0.2, 40), 0, 1)
+            put(cells, fit, view, ranking(values, by_query=view == View()))
+    for name in (*ablation.PAPER, *ablation.DEFAULT):
+        for one in data:
+            if variant_fit(one, name).variant:
+                put(cells, variant_fit(one, name), View(), ranking(np.clip(rng.normal(0.5, 0.2, 40), 0, 1)))
+    for one in data:
+        fit = Fit(data=one, method="self")
+        for place, way in enumerate(hash_curve.WAYS):
+            shares = [1.0] if way == "exhaustive" else [0.9, 0.3, 0.1, 0.03, 0.005]
+            points = [{"compared": s, "nDCG@10": 0.8 - 0.05 * place * (1 - s)} for s in shares]
+            piece(cells, "hashing", fit, way, {"points": points}, way=way)
+        piece(cells, "runtime", fit, "index", INDEX)
+        piece(cells, "qualitative", fit, "self", _example(rng))
+    for name in ("paper", "unwarping"):
+        piece(cells, "unwarping", variant_fit(data[0], name), name, _unwarped(rng), model=name)
+    return cells
+
+
+INDEX = {
+    "sequences": 1000,
+    "events": 50000,
+    "candidates": "exhaustive",
+    "embedding_cpu_seconds": 2.0,
+    "index_cpu_seconds": 4.0,
+    "open_seconds": 0.1,
+    "query_cpu_ms": 1.5,
+    "query_cpu_ms_p99": 3.0,
+    "bytes_on_disk": 2_000_000,
+}
+
+
+def _events(rng: np.random.Generator, **more: Any) -> dict[str, Any]:
+    times = np.round(np.cumsum(rng.exponential(1.0, 30)), 4)
+    return {"id": "s1", "times": (times - times[0]).tolist(), "marks": rng.integers(0, 8, 30).tolist(), **more}
+
+
+def _example(rng: np.random.Generator) -> dict[str, Any]:
+    hits = [_events(rng, relevant=place != 1) for place in range(3)]
+    names = [f"mark {mark}" for mark in range(8)]
+    return {"time_unit": "seconds", "mark_names": names, "AP": 0.5, "query": _events(rng), "hits": hits}
+
+
+def _unwarped(rng: np.random.Generator) -> dict[str, Any]:
+    times, query = np.linspace(0, 10, 11), _events(rng)
+    query["unwarped"] = [0.9 * time for time in query["times"]]
+    moved = (times + 0.3 * np.sin(times)).tolist()
+    return {"time_unit": "s", "times": times.tolist(), "unwarped_times": moved, "query": query, "hit": _events(rng)}

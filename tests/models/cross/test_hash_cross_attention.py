@@ -1,0 +1,104 @@
+"""HashCrossAttention, both presets: scores, embeddings, folders."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from naive import models as naive
+from naive.cross_data import awkward, first_stage, small_set
+from neuroseqret.data.batching import pad
+from neuroseqret.models.cross.cross_attention import CrossAttention
+from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
+from neuroseqret.models.cross.literal_cross import LiteralCross
+from neuroseqret.processes.heads import NextEvent
+
+QUICK = {"literal": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
+PRESETS = ["default", "paper"]
+
+
+@cache
+def fitted(preset: str) -> HashCrossAttention:
+    queries, corpus = small_set()
+    return HashCrossAttention(preset, first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_embeddings_are_unit_rows_that_do_not_depend_on_company(preset: str) -> None:
+    _, corpus = small_set()
+    model = fitted(preset)
+    whole = model.embed(corpus)
+    assert whole.shape == (100, model.dimension)
+    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(model.embed(corpus[7]), whole[7:8], atol=1e-5)
+    assert np.isfinite(model.embed(awkward(), "query")).all()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_scores_do_not_depend_on_company_and_are_finite(preset: str) -> None:
+    queries, corpus = small_set()
+    model = fitted(preset)
+    whole = model.score(queries[:3], corpus)
+    scale = np.abs(whole).max()
+    np.testing.assert_allclose(model.score(queries[1], corpus[40:60]), whole[1, 40:60], atol=1e-5 * scale)
+    assert np.isfinite(model.score(awkward(), awkward()[:5])).all()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_saved_and_loaded_are_bit_equal(preset: str, tmp_path: Path) -> None:
+    queries, corpus = small_set()
+    model = fitted(preset)
+    again = HashCrossAttention.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.score(queries[:3], corpus), model.score(queries[:3], corpus))
+    np.testing.assert_array_equal(again.embed(corpus), model.embed(corpus))
+
+
+def test_paper_score_is_the_sum_of_divergences_and_sim() -> None:
+    from naive.cross import mark_divergence
+
+    queries, corpus = small_set()
+    model = fitted("paper").literal
+    assert model is not None
+    with torch.no_grad():
+        pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[:2]))
+        found = model.divergence(pairs)[0]
+        candidate: NextEvent = model.process.heads(pairs.states[0, 1, 1:])
+        query: NextEvent = model.process.heads(pairs.query_states[0, 1:])
+        total = 0.0
+        for c in range(int(corpus.lengths[1])):
+            for q in range(int(queries.lengths[0])):
+                s1, s2 = float(candidate.sigma[c]), float(query.sigma[q])
+                shift = float(candidate.mu[c] - query.mu[q])
+                total += np.log(s2 / s1) + (s1**2 + shift**2) / (2 * s2**2) - 0.5
+                total += mark_divergence(candidate.log_marks[c].exp().tolist(), query.log_marks[q].exp().tolist())
+    assert float(found[1]) == pytest.approx(total, rel=1e-3, abs=1e-2)
+    assert_scores_are(model, -found.numpy(), fitted("paper").score(queries[:1], corpus[:2])[0])
+
+
+def test_paper_kernel_is_the_product_of_fisher_vectors_and_sim_is_taken_off() -> None:
+    queries, corpus = small_set()
+    whole = CrossAttention("paper", first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
+    model = whole.literal
+    assert model is not None
+    with torch.no_grad():
+        pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[:2]))
+        of_query = model.information.whiten(model.gradients(pairs.query_inputs, pairs.query_states))
+        of_corpus = model.information.whiten(model.gradients(pairs.inputs, pairs.states[0]))
+    assert_scores_are(model, (of_corpus @ of_query[0]).numpy(), whole.score(queries[:1], corpus[:2])[0])
+
+
+def assert_scores_are(model: LiteralCross, own: np.ndarray, found: np.ndarray) -> None:
+    """The first query's scores of the first two candidates: own part - gamma (Delta_t + Delta_x) on U(times)."""
+    queries, corpus = small_set()
+    with torch.no_grad():
+        asked = model.unwarped(pad(queries[:1]))
+    for c, candidate in enumerate(pad(corpus[k : k + 1]) for k in range(2)):
+        sides = [
+            part for b in (asked, candidate) for part in (b.times[0].tolist(), b.marks[0].tolist(), float(b.spans[0]))
+        ]
+        expected = own[c] - model.gamma * sum(naive.deltas(*sides, normalised=False))
+        assert found[c] == pytest.approx(expected, rel=1e-4, abs=1e-2)
