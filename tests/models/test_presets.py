@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuroseqret.models.presets import PAPER_TABLE, PRESETS, Settings, settings_of
+from neuroseqret.models.presets import PAPER_TABLE, PRESETS, SelfAttentionSettings, settings_of
 
 
 def test_the_papers_table_is_there_by_name():
@@ -20,7 +20,7 @@ def test_the_papers_table_is_there_by_name():
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_data(name):
-    assert Settings.model_validate_json(PRESETS[name].model_dump_json()) == PRESETS[name]
+    assert SelfAttentionSettings.model_validate_json(PRESETS[name].model_dump_json()) == PRESETS[name]
 
 
 def test_overrides_reach_into_nested_settings_and_leave_the_preset_alone():

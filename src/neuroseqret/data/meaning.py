@@ -1,61 +1,123 @@
-"""Sequences in the terms of a model: text marks are numbered file by file, and a model knows its own numbers only."""
+"""What the numbers of sequences mean: how many marks there are, what they are called, what one unit of time is.
+
+Text marks are numbered file by file, so integer 7 may be `buy` in one file and `view` in another. A trained method and
+an index know one numbering. `Meaning.apply` is the one place where sequences are brought into it, whichever way they
+come in: command line, Python, index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from neuroseqret.data.sequences import EventSequences
-from neuroseqret.errors import DataError
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.validation import keep_events
+from neuroseqret.errors import DataError, UserError
+
+#: What to do with an event whose mark is not known: refuse it, leave the event out, or keep it as one unknown mark.
+UnknownMarks = Literal["error", "drop", "keep"]
+#: The name of the mark that stands for all unknown ones where they are kept.
+UNKNOWN = "(unknown)"
 
 
-def in_terms_of(
-    sequences: EventSequences, learned: Mapping[str, Any], file: str | PathLike[str] | None = None
-) -> EventSequences:
-    """The sequences with their marks numbered as a model's, by name; a mark that it never met is an error.
+@dataclass(frozen=True)
+class Meaning:
+    """The numbering of marks and the time unit that a method learned with; None where it is not known."""
 
-    `learned` is the configuration of a model or an index: `mark_names`, `marks` (how many), `time_unit`, each None or
-    missing where it is not known. Marks without names are taken by number, unless the model has numbers as names:
-    then a number is a name too. A file with some of the model's marks is fine, in whatever order it has them.
-    """
-    unit = learned.get("time_unit")
-    if None not in (unit, sequences.time_unit) and unit != sequences.time_unit:
-        raise DataError(
-            f"times are in {sequences.time_unit}, the model's in {unit}",
-            file=file,
-            remedy="convert the times, or 'neuroseqret data convert --time-unit' if only the unit's name is wrong",
-        )
-    names = _names(learned)
-    if names is None or sequences.mark_names == names:
-        return sequences
-    given, place = np.unique(sequences.marks, return_inverse=True)
-    number = {name: number for number, name in enumerate(names)}
-    called = [_called(int(mark), sequences.mark_names, names) for mark in given]
-    new = np.array([number.get(name, -1) for name in called], np.int32)
-    if len(unknown := np.flatnonzero(new < 0)):
-        event = int(np.argmax(np.isin(place.ravel(), unknown)))
+    marks: int | None = None
+    mark_names: tuple[str, ...] | None = None
+    time_unit: str | None = None
+
+    @classmethod
+    def of(cls, sequences: EventSequences) -> Meaning:
+        """What the numbers of some sequences mean."""
+        return cls(max(sequences.num_marks, 1), sequences.mark_names, sequences.time_unit)
+
+    def apply(
+        self,
+        sequences: EventSequences,
+        unknown_marks: UnknownMarks = "error",
+        file: str | PathLike[str] | None = None,
+    ) -> EventSequences:
+        """Return the sequences with marks numbered as here, by name; the same object where they are already.
+
+        Marks without names are taken by number, unless numbers are names here: then a number is a name too. Another
+        time unit is an error. `unknown_marks` decides about marks that are not known here; `keep` makes them one mark
+        called `(unknown)`, or keeps their numbers where marks have no names.
+        """
+        if unknown_marks not in get_args(UnknownMarks):
+            raise UserError(f"unknown_marks is one of {', '.join(get_args(UnknownMarks))}, not {unknown_marks!r}")
+        self._check_unit(sequences, file)
+        if self._is_spoken_by(sequences):
+            return sequences
+        names = self.mark_names if self.mark_names is not None else tuple(map(str, range(self.marks or 0)))
+        given, place = np.unique(sequences.marks, return_inverse=True)
+        place = place.ravel()
+        called = [_called(int(mark), sequences.mark_names, names) for mark in given]
+        numbers = {name: number for number, name in enumerate(names)}
+        new = np.array([numbers.get(name, -1) for name in called], np.int32)
+        unknown = new < 0
+        if unknown.any() and unknown_marks == "error":
+            raise self._refusal(sequences, int(np.argmax(unknown[place])), called, place, names, file)
+        if unknown.any() and unknown_marks == "drop":
+            return self.apply(_without(sequences, np.flatnonzero(~unknown[place]), file))
+        if unknown.any():
+            named = self.mark_names is not None or sequences.mark_names is not None
+            new = np.where(unknown, len(names) if named else given, new).astype(np.int32)
+        after = self.mark_names
+        if after is not None and (new >= len(names)).any():
+            after = (*after, UNKNOWN)
+        table = sequences.table if np.array_equal(new, given) else _with_marks(sequences, new[place])
+        return EventSequences(table, after, sequences.time_unit)
+
+    def check_same(self, other: Meaning, what: str) -> None:
+        """Raise where another method learned with a numbering or a unit that is known to differ."""
+        if None not in (other.mark_names, self.mark_names) and other.mark_names != self.mark_names:
+            raise UserError(
+                f"{what} learned the marks {_few(other.mark_names or ())}; these are {_few(self.mark_names or ())}"
+            )
+        if None not in (other.time_unit, self.time_unit) and other.time_unit != self.time_unit:
+            raise UserError(f"{what} learned times in {other.time_unit}; these are in {self.time_unit}")
+
+    def _is_spoken_by(self, sequences: EventSequences) -> bool:
+        """Whether nothing has to be done."""
+        if self.mark_names is not None:
+            return sequences.mark_names in (self.mark_names, (*self.mark_names, UNKNOWN))
+        if self.marks is None:
+            return True
+        return sequences.mark_names is None and int(sequences.marks.max(initial=-1)) < self.marks
+
+    def _check_unit(self, sequences: EventSequences, file: str | PathLike[str] | None) -> None:
+        if None not in (self.time_unit, sequences.time_unit) and self.time_unit != sequences.time_unit:
+            raise DataError(
+                f"times are in {sequences.time_unit}, the model's in {self.time_unit}",
+                file=file,
+                remedy="convert the times, or 'neuroseqret data convert --time-unit' if only the unit's name is wrong",
+            )
+
+    def _refusal(
+        self,
+        sequences: EventSequences,
+        event: int,
+        called: Sequence[str],
+        place: IntArray,
+        names: Sequence[str],
+        file: str | PathLike[str] | None,
+    ) -> DataError:
         row = int(np.searchsorted(sequences.offsets, event, side="right")) - 1
-        raise DataError(
-            f"mark {called[place.ravel()[event]]!r} is unknown to the model, which knows {_few(names)}",
+        return DataError(
+            f"mark {called[place[event]]!r} is unknown to the model, which knows {_few(names)}",
             file=file,
             sequence=sequences.ids[row].as_py(),
             position=event - int(sequences.offsets[row]),
-            remedy="leave such events out, or 'neuroseqret fit' a model to data that has them",
+            remedy="leave such events out or count them as one unknown mark (--unknown-marks drop or keep; in Python "
+            "unknown_marks), or fit a model to data that has them",
         )
-    table = sequences.table if np.array_equal(new, given) else _with_marks(sequences, new[place.ravel()])
-    return EventSequences(table, learned.get("mark_names"), sequences.time_unit)
-
-
-def _names(learned: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The model's names of its marks, their numbers where it has none, None where nothing is known of them."""
-    if learned.get("mark_names") is not None:
-        return tuple(learned["mark_names"])
-    marks = learned.get("marks")
-    return tuple(map(str, range(marks))) if isinstance(marks, int) else None
 
 
 def _called(mark: int, own: Sequence[str] | None, names: Sequence[str]) -> str:
@@ -64,6 +126,19 @@ def _called(mark: int, own: Sequence[str] | None, names: Sequence[str]) -> str:
         return own[mark]
     by_name = mark >= len(names) or any(name.isdecimal() for name in names)
     return str(mark) if by_name else names[mark]
+
+
+def _without(sequences: EventSequences, kept: IntArray, file: str | PathLike[str] | None) -> EventSequences:
+    """The sequences with some of their events; one that had events and has none left is an error."""
+    left = keep_events(sequences, kept)
+    if len(empty := np.flatnonzero((left.lengths == 0) & (sequences.lengths > 0))):
+        raise DataError(
+            "no event has a mark that the model knows",
+            file=file,
+            sequence=sequences.ids[int(empty[0])].as_py(),
+            remedy="leave the sequence out, or keep unknown marks",
+        )
+    return left
 
 
 def _with_marks(sequences: EventSequences, marks: np.ndarray) -> pa.Table:

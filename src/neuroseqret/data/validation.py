@@ -229,7 +229,7 @@ def _rows_of_events(sequences: EventSequences) -> IntArray:
     return np.repeat(np.arange(len(sequences)), sequences.lengths)
 
 
-def _keep_events(sequences: EventSequences, order: IntArray) -> EventSequences:
+def keep_events(sequences: EventSequences, order: IntArray) -> EventSequences:
     """The batch with the events of `order` only, in that order; `order` may not mix sequences."""
     lengths = np.bincount(_rows_of_events(sequences)[order], minlength=len(sequences))
     cuts = np.concatenate([[0], np.cumsum(lengths)])
@@ -247,7 +247,7 @@ def _drop(sequences: EventSequences, report: RepairReport) -> EventSequences:
         good &= sequences.marks < len(sequences.mark_names)
     report.changes["events dropped"] = int((~good).sum())
     if not good.all():
-        sequences = _keep_events(sequences, np.flatnonzero(good))
+        sequences = keep_events(sequences, np.flatnonzero(good))
     usable = (sequences.lengths > 0) & _has_id(sequences.ids)
     report.changes["sequences dropped"] = int((~usable).sum())
     return sequences if usable.all() else sequences[usable]
@@ -258,7 +258,7 @@ def _sort(sequences: EventSequences, report: RepairReport) -> EventSequences:
     order = np.lexsort((sequences.times, rows))
     moved = np.unique(rows[order != np.arange(len(order))])
     report.changes["sequences sorted"] = len(moved)
-    return _keep_events(sequences, order) if len(moved) else sequences
+    return keep_events(sequences, order) if len(moved) else sequences
 
 
 def _deduplicate(sequences: EventSequences, report: RepairReport) -> EventSequences:
@@ -274,7 +274,7 @@ def _deduplicate_events(sequences: EventSequences, report: RepairReport) -> Even
     again = np.zeros(len(rows), bool)
     again[order[1:]] = (r[1:] == r[:-1]) & (t[1:] == t[:-1]) & (x[1:] == x[:-1])
     report.changes["repeated events dropped"] = int(again.sum())
-    return _keep_events(sequences, np.flatnonzero(~again)) if again.any() else sequences
+    return keep_events(sequences, np.flatnonzero(~again)) if again.any() else sequences
 
 
 def _clip(sequences: EventSequences, report: RepairReport) -> EventSequences:

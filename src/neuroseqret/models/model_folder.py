@@ -1,9 +1,8 @@
 """The model folder: `config.json` and `model.safetensors`, written complete or not at all, checked when read.
 
-`config.json` tells what the numbers mean: the format's and the library's version, which model it is, preset and
-settings, mark names, time unit, seed, fingerprint of the training data, validation metrics. It also holds a hash
-of the tensor file and one of itself, so that a truncated, exchanged or edited file is found before it is used:
-another scale or strength would change every score and break nothing. Nothing is ever unpickled.
+`config.json` is the model card with a head: the format's and the library's version, a hash of the tensor file and one
+of itself, so that a truncated, exchanged or edited file is found before it is used: another scale or strength would
+change every score and break nothing. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -11,48 +10,52 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
-from torch import Tensor
 
 import neuroseqret
 from neuroseqret.errors import UserError
+from neuroseqret.models.card import ModelCard, ModelState
 from neuroseqret.storage.files import new_folder
 
-FORMAT_VERSION = 2  # 2: the configuration is hashed too
+FORMAT, FORMAT_VERSION = "neuroseqret-model", 3  # 3: the model card
 CONFIG, TENSORS = "config.json", "model.safetensors"
 CONFIG_HASH = "config_blake2b"
 HOLDS = (CONFIG, TENSORS, "training.*")
+_HEAD = ("format", "format_version", "library_version", "tensors_blake2b", CONFIG_HASH)
 
 
-def write_model(
-    folder: str | PathLike[str],
-    name: str,
-    config: Mapping[str, Any],
-    tensors: Mapping[str, Tensor],
-    extras: Mapping[str, bytes] | None = None,
-) -> Path:
-    """Write a model folder in one step; `extras` are further files by name (training log and curve, `training.*`).
+@dataclass(frozen=True)
+class SavedModel:
+    """What `config.json` says: the card, the hash of the tensors that belong to it, and who wrote it."""
+
+    card: ModelCard
+    tensors_blake2b: str
+    library_version: str
+
+
+def write_state(folder: str | PathLike[str], state: ModelState, extras: Mapping[str, bytes] | None = None) -> Path:
+    """Write a model folder in one step; `extras` are further files by name (`training.*`: log and curve).
 
     A folder that exists is replaced only if it is a model folder (or empty) with nothing else in it.
     """
     with new_folder(folder, *HOLDS) as temporary:
         # safetensors wants contiguous tensors that share no memory, and would write a file that nobody else may read.
-        content = save({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()})
+        content = save({k: v.detach().cpu().contiguous().clone() for k, v in state.tensors.items()})
         (temporary / TENSORS).write_bytes(content)
         head = {
-            "format": "neuroseqret-model",
+            "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "library_version": neuroseqret.__version__,
-            "model": name,
-            "tensors_blake2b": _hash(temporary / TENSORS),
+            "tensors_blake2b": hashlib.blake2b(content, digest_size=16).hexdigest(),
         }
-        # As JSON has it: what is read back must hash as what was written, tuples and all.
-        whole = json.loads(json.dumps({**head, **config}))
+        whole = {**head, **state.card.model_dump(mode="json")}
         whole[CONFIG_HASH] = _hash_of_config(whole)
         (temporary / CONFIG).write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         for file, extra in (extras or {}).items():
@@ -60,8 +63,8 @@ def write_model(
     return Path(folder)
 
 
-def read_config(folder: str | PathLike[str]) -> dict[str, Any]:
-    """The configuration of a model folder, after checking that it is one and that its version is known."""
+def read_saved(folder: str | PathLike[str]) -> SavedModel:
+    """What the configuration of a model folder says, after checking that it is one and that its version is known."""
     path = Path(folder) / CONFIG
     if not path.is_file():
         raise UserError(f"{folder}: not a model folder ({CONFIG} is missing); make one with 'neuroseqret fit'")
@@ -69,30 +72,43 @@ def read_config(folder: str | PathLike[str]) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: damaged ({error}); fit the model again") from error
-    if not isinstance(config, dict) or config.get("format") != "neuroseqret-model":
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise UserError(f"{path}: not written by neuroseqret; make a model with 'neuroseqret fit'")
     if config.get("format_version") != FORMAT_VERSION:
         raise UserError(
-            f"{path}: format version {config.get('format_version')}, this library reads {FORMAT_VERSION}; "
-            "install the library version that wrote it or fit the model again"
+            f"{path}: format version {config.get('format_version')} (library {config.get('library_version')}), this "
+            f"library reads {FORMAT_VERSION}; fit the model again or install the library version that wrote it"
         )
-    if config.pop(CONFIG_HASH, None) != _hash_of_config(config):
+    told = config.pop(CONFIG_HASH, None)
+    if told != _hash_of_config(config):
         raise UserError(f"{path}: changed since it was written; restore it or fit the model again")
-    return config
+    head = {name: config.pop(name, None) for name in _HEAD}
+    try:
+        card = ModelCard.model_validate(config)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(f"{path}: damaged ({place}: {first['msg'].lower()}); fit the model again") from error
+    return SavedModel(card, str(head["tensors_blake2b"]), str(head["library_version"]))
 
 
-def read_model(folder: str | PathLike[str], name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Configuration and tensors of a model folder of the given kind; one clear `UserError` if anything is off."""
-    config = read_config(folder)
-    if config.get("model") != name:
-        raise UserError(f"{folder}: holds a {config.get('model')!r} model, not {name!r}")
+def read_card(folder: str | PathLike[str]) -> ModelCard:
+    """The card of a model folder."""
+    return read_saved(folder).card
+
+
+def read_state(folder: str | PathLike[str], name: str) -> ModelState:
+    """Card and tensors of a model folder of the given method; one clear `UserError` if anything is wrong."""
+    saved = read_saved(folder)
+    if saved.card.model != name:
+        raise UserError(f"{folder}: holds a {saved.card.model!r} model, not {name!r}")
     path = Path(folder) / TENSORS
     if not path.is_file():
         raise UserError(f"{folder}: {TENSORS} is missing; fit the model again")
-    if _hash(path) != config.get("tensors_blake2b"):
+    if _hash(path) != saved.tensors_blake2b:
         raise UserError(f"{path}: not the file that was saved (truncated or changed); fit the model again")
     try:
-        return config, load_file(path)
+        return ModelState(saved.card, load_file(path))
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: damaged ({error}); fit the model again") from error
 

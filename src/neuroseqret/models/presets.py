@@ -1,4 +1,4 @@
-"""Settings of the relevance models, and the presets: data, not branches in the model.
+"""Settings of SelfAttention, and the presets: data, not branches in the model.
 
 `default` is one recipe for all data. `paper` is the paper's model to the letter of its equations, with the values
 that most of its data sets share; `paper-audio` ... `paper-amazon` have the values of its tables.
@@ -85,7 +85,7 @@ class BatchSettings(_Settings):
     crop: int = Field(default=64, ge=2)  # most events of a training sequence
 
 
-class Settings(_Settings):
+class SelfAttentionSettings(_Settings):
     """All of a SelfAttention model."""
 
     encoder: EncoderSettings = EncoderSettings()
@@ -105,7 +105,7 @@ class Settings(_Settings):
     head_work: float = Field(default=6e11, gt=0)  # multiply-adds of its forward passes: long vectors get fewer steps
 
 
-DEFAULT = Settings()
+DEFAULT = SelfAttentionSettings()
 
 #: The table of the paper: gamma, delta (margin), batch size, D.
 PAPER_TABLE: dict[str, tuple[float, float, int, int]] = {
@@ -119,8 +119,8 @@ PAPER_TABLE: dict[str, tuple[float, float, int, int]] = {
 }
 
 
-def _paper(gamma: float, margin: float, batch: int, width: int) -> Settings:
-    return Settings(
+def _paper(gamma: float, margin: float, batch: int, width: int) -> SelfAttentionSettings:
+    return SelfAttentionSettings(
         encoder=EncoderSettings(width=width, blocks=2, heads=1, dropout=0.2),
         vector=VectorSettings(fisher="heads", pooled=False, markov=False, survival=False),
         projection=ProjectionSettings(kind="none"),
@@ -135,14 +135,14 @@ def _paper(gamma: float, margin: float, batch: int, width: int) -> Settings:
     )
 
 
-PRESETS: dict[str, Settings] = {
+PRESETS: dict[str, SelfAttentionSettings] = {
     "default": DEFAULT,
     "paper": _paper(0.1, 0.5, 32, 64),
     **{f"paper-{name}": _paper(*row) for name, row in PAPER_TABLE.items()},
 }
 
 
-def settings_of(preset: str, overrides: Mapping[str, Any]) -> Settings:
+def settings_of(preset: str, overrides: Mapping[str, Any]) -> SelfAttentionSettings:
     """A preset with some values replaced; nested settings take a mapping: `encoder={"width": 64}`."""
     return chosen(PRESETS, preset, overrides)
 

@@ -16,20 +16,19 @@ import torch
 from torch import Tensor
 
 from neuroseqret.data.batching import Batch, join, pad, rows_by_length
-from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.measures.ranking import mean_average_precision
 from neuroseqret.models.base import Scores
-from neuroseqret.models.presets import Settings, SimilaritySettings
+from neuroseqret.models.presets import SelfAttentionSettings, SimilaritySettings
 from neuroseqret.models.self_attention.metric import Metric, affordable_steps, ranking_loss
 from neuroseqret.models.self_attention.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
 from neuroseqret.processes.similarity import difference, rows_of
 from neuroseqret.processes.time_scale import Inputs, TimeScale
 from neuroseqret.training.augment import crop
 from neuroseqret.training.checkpoint import Checkpoint
-from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.sampling import PairBatch, PairSampler
+from neuroseqret.training.task import TrainingTask
 
 _JUDGED_CORPUS = 4096  # validation inside training ranks at most so many corpus sequences
 
@@ -41,30 +40,24 @@ class Fitting:
         self,
         network: RelevanceNetwork,
         scale: TimeScale,
-        settings: Settings,
-        queries: EventSequences,
-        corpus: EventSequences,
-        relevance: Relevance,
-        train_rows: IntArray,
-        validation_rows: IntArray,
-        markov: tuple[Tensor, Tensor] | None,  # of queries and corpus
-        *,
-        seed: int,
-        log: TrainingLog,
+        settings: SelfAttentionSettings,
+        task: TrainingTask,
+        markov: tuple[Tensor, Tensor] | None = None,  # features of queries and corpus
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self.network, self.scale, self.settings = network, scale, settings
-        self.queries, self.corpus, self.relevance = queries, corpus, relevance
-        self.train_rows = train_rows
-        self.validation_rows = validation_rows[relevance.counts[validation_rows] > 0]
-        self.markov, self.seed, self.log, self.checkpoint = markov, seed, log, checkpoint
-        rng = np.random.default_rng(seed)
-        size = min(_JUDGED_CORPUS, len(corpus))
-        self.judged = np.sort(rng.choice(len(corpus), size, replace=False))
+        self.queries, self.corpus, self.relevance = task.queries, task.corpus, task.relevance
+        self.train_rows = task.train_rows
+        self.validation_rows = task.validation_rows[task.relevance.counts[task.validation_rows] > 0]
+        self.markov, self.seed, self.log, self.checkpoint = markov, task.seed, task.log, checkpoint
+        self.max_seconds = task.max_seconds
+        rng = np.random.default_rng(task.seed)
+        size = min(_JUDGED_CORPUS, len(self.corpus))
+        self.judged = np.sort(rng.choice(len(self.corpus), size, replace=False))
 
-    def run(self, max_seconds: float | None = None) -> float | None:
+    def run(self) -> float | None:
         """All phases; the validation MAP of what was kept, None without validation queries."""
-        begun = time.monotonic()
+        begun, max_seconds = time.monotonic(), self.max_seconds
         shares = _budgets(self.settings, max_seconds)
         sampler = self._sampler(self.settings.batch.size)
         self._phase(
@@ -289,7 +282,7 @@ def with_similarity(kernel: Scores, asked: Batch, candidates: EventSequences, se
     return scores
 
 
-def _budgets(settings: Settings, max_seconds: float | None) -> dict[str, float]:
+def _budgets(settings: SelfAttentionSettings, max_seconds: float | None) -> dict[str, float]:
     """The most wall clock that the first phases may take; without a head phase the joint one has it all."""
     if max_seconds is None:
         return {}

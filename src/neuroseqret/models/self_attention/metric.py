@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from neuroseqret.models.presets import LossSettings, Settings
+from neuroseqret.models.presets import LossSettings, SelfAttentionSettings
 from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.training.losses import in_batch_softmax, pairwise_hinge
 from neuroseqret.training.sampling import PairSampler
@@ -29,7 +29,9 @@ _MOST_PROXIES = 4096  # more groups would cost more than the projection itself
 class Metric(nn.Module):
     """A projection and, where there are many groups but not too many, the proxies of those the sampler draws from."""
 
-    def __init__(self, size: int, settings: Settings, sampler: PairSampler, seed: int, members: int | None = None):
+    def __init__(
+        self, size: int, settings: SelfAttentionSettings, sampler: PairSampler, seed: int, members: int | None = None
+    ):
         super().__init__()
         p = settings.projection
         self.settings, self.sampler = settings.loss, sampler
@@ -64,7 +66,7 @@ def ranking_loss(scores: Tensor, positive: np.ndarray, ignore: np.ndarray, setti
     return in_batch_softmax(scores, truth, settings.temperature, left_out)
 
 
-def affordable_steps(steps: int, size: int, settings: Settings, members: int) -> int:
+def affordable_steps(steps: int, size: int, settings: SelfAttentionSettings, members: int) -> int:
     """As many steps as the work allows, so that the phase costs the same whatever the vectors' length."""
     p = settings.projection
     of_step = 2 * settings.head_batch * size * members * (p.hidden if p.kind == "mlp" else 1)

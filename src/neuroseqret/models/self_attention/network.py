@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from neuroseqret.models.presets import Settings
+from neuroseqret.models.presets import SelfAttentionSettings
 from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.processes import fisher
 from neuroseqret.processes.encoder import EventEncoder
@@ -23,7 +23,7 @@ VECTOR_FAR = 5.0  # coordinates are clipped here before the projection
 class PointProcess(nn.Module):
     """Encoder and heads over classes of marks: the generative model p_theta(H)."""
 
-    def __init__(self, classes: MarkClasses, settings: Settings) -> None:
+    def __init__(self, classes: MarkClasses, settings: SelfAttentionSettings) -> None:
         super().__init__()
         e = settings.encoder
         self.survival = settings.vector.survival
@@ -56,7 +56,9 @@ class RelevanceNetwork(nn.Module):
     pooled_mean: Tensor
     pooled_sd: Tensor
 
-    def __init__(self, classes: MarkClasses, markov_size: int, settings: Settings, horizon: float = 1.0) -> None:
+    def __init__(
+        self, classes: MarkClasses, markov_size: int, settings: SelfAttentionSettings, horizon: float = 1.0
+    ) -> None:
         super().__init__()
         self.settings, width = settings, settings.encoder.width
         self.process = PointProcess(classes, settings)

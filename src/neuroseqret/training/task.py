@@ -1,0 +1,123 @@
+"""`TrainingTask`: all that a method learns from, in one object.
+
+Every method's `fit` makes one of its arguments and hands it on; nothing else carries queries, corpus, relevance, seed,
+budget, log and checkpoint around.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+from neuroseqret.data.meaning import Meaning
+from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import ensure_split, split_rows, split_rows_if_any
+from neuroseqret.errors import UserError
+from neuroseqret.training.checkpoint import Checkpoint
+from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.unlabelled import WITHOUT_LABELS, sub_sequence_task
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """Queries with a `split`, the corpus that is ranked while learning, and how long and how it may be learned."""
+
+    queries: EventSequences
+    corpus: EventSequences  # the given corpus, or pieces of it where nothing is labelled
+    given_corpus: EventSequences  # as the user gave it: time scale and vocabulary are fitted on it
+    labels: Relevance | None = None  # as the user gave them; see `relevance`
+    seed: int = 0
+    max_seconds: float | None = None
+    checkpoint_folder: Path | None = None
+    unlabelled: bool = False  # relevance is made from sub-sequences of the corpus
+    log: TrainingLog = field(default_factory=TrainingLog)
+    begun: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(
+        cls,
+        queries: EventSequences | None,
+        corpus: EventSequences,
+        relevance: Relevance | None = None,
+        *,
+        needs_labels: bool,
+        seed: int = 0,
+        max_seconds: float | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> TrainingTask:
+        """Prepare what `fit` was given.
+
+        Queries without a `split` column are split by the seed; their marks are renumbered as the corpus's, by name.
+        A method that needs labels and gets none learns from sub-sequences of the corpus, with a warning.
+        """
+        if not len(corpus):
+            raise UserError("the corpus is empty; there is nothing to learn from")
+        given = corpus
+        has_groups = queries is not None and queries.groups is not None and corpus.groups is not None
+        unlabelled = needs_labels and (queries is None or (relevance is None and not has_groups))
+        if unlabelled:
+            warnings.warn(WITHOUT_LABELS, stacklevel=4)
+            queries, corpus = sub_sequence_task(corpus, seed)
+            relevance = None
+        elif queries is None:
+            queries = corpus[:0].with_column("split", [])
+        else:
+            queries = Meaning.of(given).apply(queries, unknown_marks="keep")
+        return cls(
+            ensure_split(queries, seed),
+            corpus,
+            given,
+            relevance,
+            seed,
+            max_seconds,
+            None if checkpoint is None else Path(checkpoint),
+            unlabelled,
+        )
+
+    @cached_property
+    def relevance(self) -> Relevance:
+        """Who is relevant to whom: as given, else by group."""
+        return Relevance.from_groups(self.queries, self.corpus) if self.labels is None else self.labels
+
+    @cached_property
+    def train_rows(self) -> IntArray:
+        """Rows of the queries to learn from; none is an error."""
+        return split_rows(self.queries, "train")
+
+    @cached_property
+    def train_rows_if_any(self) -> IntArray:
+        return split_rows_if_any(self.queries, "train")
+
+    @cached_property
+    def validation_rows(self) -> IntArray:
+        """Rows of the queries to select on; there may be none."""
+        return split_rows_if_any(self.queries, "validation")
+
+    @property
+    def seconds_left(self) -> float | None:
+        """What is left of the budget, at least one second; None without a budget."""
+        return None if self.max_seconds is None else max(1.0, self.max_seconds - (time.monotonic() - self.begun))
+
+    def checkpoint(self, *parts: str | bytes, subfolder: str = "") -> Checkpoint | None:
+        """The checkpoint of this run, or None where none is kept.
+
+        It belongs to the data, the seed and the `parts` (settings, weights to start from); other runs refuse it.
+        """
+        if self.checkpoint_folder is None:
+            return None
+        key = hashlib.blake2b(digest_size=16)
+        data = (self.queries.fingerprint(), self.corpus.fingerprint(), self.relevance_fingerprint())
+        for part in (*data, str(self.seed), *parts):
+            key.update((part.encode() if isinstance(part, str) else part) + b"|")
+        return Checkpoint(self.checkpoint_folder / subfolder, key.hexdigest())
+
+    def relevance_fingerprint(self) -> str:
+        """Of the labels; methods that learn without any have none."""
+        labelled = self.labels is not None or (self.queries.groups is not None and self.corpus.groups is not None)
+        return self.relevance.fingerprint() if labelled else "unlabelled"
