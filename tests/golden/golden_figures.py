@@ -27,7 +27,7 @@ Figures = dict[str, Any]
 _SHORT = {"warm_up": {"steps": 4}, "joint": {"steps": 12}}
 _METRIC = {**_SHORT, "head": {"steps": 40}}
 _CROSS = {"memory": {"out_of_fold_steps": 40, "cells": 4096}}
-_LITERAL = {"literal": {"loop": {"steps": 6}}}
+_LITERAL = {"process": {"loop": {"steps": 6}}}
 _LOOP = {"loop": {"steps": 25}}
 
 

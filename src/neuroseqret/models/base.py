@@ -88,7 +88,7 @@ class RelevanceModel(ABC):
         """Learn a task that is prepared already; `fit` prepares it and calls this."""
         outcome = self.learn(task)
         self.log = task.log
-        meaning = Meaning.of(task.given_corpus)
+        meaning = self.learned_meaning(task)
         self.card = ModelCard(
             model=self.name,
             method_version=self.version,
@@ -105,6 +105,10 @@ class RelevanceModel(ABC):
             notes=outcome.notes,
         )
         return self
+
+    def learned_meaning(self, task: TrainingTask) -> Meaning:
+        """What marks and times mean after learning: what they mean in the corpus."""
+        return Meaning.of(task.given_corpus)
 
     @abstractmethod
     def learn(self, task: TrainingTask) -> Outcome:

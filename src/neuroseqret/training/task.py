@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -98,6 +98,21 @@ class TrainingTask:
     def validation_rows(self) -> IntArray:
         """Rows of the queries to select on; there may be none."""
         return split_rows_if_any(self.queries, "validation")
+
+    @cached_property
+    def answerable_train_rows(self) -> IntArray:
+        """The train rows with something relevant in the corpus."""
+        return self.train_rows[self.relevance.counts[self.train_rows] > 0]
+
+    @cached_property
+    def answerable_validation_rows(self) -> IntArray:
+        """The validation rows with something relevant in the corpus."""
+        return self.validation_rows[self.relevance.counts[self.validation_rows] > 0]
+
+    def in_terms_of(self, meaning: Meaning) -> TrainingTask:
+        """The same task with marks numbered as those of a trained method that it starts from."""
+        queries, corpus, given = (meaning.apply(x, "keep") for x in (self.queries, self.corpus, self.given_corpus))
+        return replace(self, queries=queries, corpus=corpus, given_corpus=given)
 
     @property
     def seconds_left(self) -> float | None:

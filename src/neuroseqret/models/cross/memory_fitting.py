@@ -10,7 +10,7 @@ the memory does not help both, the model is its first stage.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.conditioned_tables import ConditionedTables, Floats
 from neuroseqret.processes.event_tables import EventTables
 from neuroseqret.training.checkpoint import Checkpoint
-from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.task import TrainingTask
 
 _LISTED = 500  # lists of all folds, and of validation, that strengths are chosen on
 _MANY_QUERIES = 400  # with fewer train queries, more folds leave more of them to learn from
@@ -52,34 +52,20 @@ class FittedMemory:
 
 
 def fit_memory(
-    first_stage: SelfAttention,
-    queries: EventSequences,
-    corpus: EventSequences,
-    relevance: Relevance,
-    train_rows: IntArray,
-    validation_rows: IntArray,
-    settings: MemorySettings,
-    *,
-    seed: int,
-    max_seconds: float | None,
-    log: TrainingLog,
-    checkpoint: Checkpoint | None = None,
+    first_stage: SelfAttention, task: TrainingTask, settings: MemorySettings, checkpoint: Checkpoint | None = None
 ) -> FittedMemory:
+    """The memory, and lists that neither it nor the first stage was fitted on, to choose strengths with."""
+    queries, corpus, relevance, seed = task.queries, task.corpus, task.relevance, task.seed
+    train_rows, validation_rows = task.answerable_train_rows, task.answerable_validation_rows
     rng = np.random.default_rng([seed, 5])
     sets, truth = relevant_sets(relevance, train_rows, seed)
     cells = int(np.clip(settings.cells // len(sets), _FEWEST_CELLS, _MOST_CELLS))
     tables = ConditionedTables.fit(EventTables.fit(corpus, first_stage.scale, first_stage.marks, cells), corpus, sets)
     folds = out_of_fold(
         first_stage,
-        queries,
-        corpus,
-        relevance,
-        train_rows,
-        seed=seed,
+        replace(task, max_seconds=None if task.max_seconds is None else task.max_seconds / 6),
         steps=settings.out_of_fold_steps,
         number=min(2 if len(train_rows) > _MANY_QUERIES else 4, len(train_rows)),
-        max_seconds=None if max_seconds is None else max_seconds / 6,
-        log=log,
         checkpoint=checkpoint,
     )
     set_of = dict(zip(train_rows.tolist(), truth.tolist(), strict=True))
@@ -89,16 +75,18 @@ def fit_memory(
     evidence = [m.evidence(queries[f.rows], f.queries) for m, f in zip(memories, learned, strict=True)]
     targets = [np.array([set_of[row] for row in f.rows.tolist()]) for f in learned]
     weights = fit_weights(np.concatenate(evidence, axis=1), np.concatenate(targets))
-    embedded = first_stage.embed(corpus, "corpus")
+    embedded = first_stage.compute_embeddings(corpus, "corpus")
     memory = RelevanceMemory(tables, centroids_of(embedded, sets), weights)
     for place in memories:
         place.weights = weights
     few = [Fold(f.rows[: _LISTED // len(folds)], f.queries[: _LISTED // len(folds)], f.corpus) for f in learned]
-    task = (queries, corpus, relevance, settings.depth)
-    sides = [[_judge(m, fold, *task) for m, fold in zip(memories, few, strict=True) if len(fold.rows)]]
+    asked = (queries, corpus, relevance, settings.depth)
+    sides = [[_judge(m, fold, *asked) for m, fold in zip(memories, few, strict=True) if len(fold.rows)]]
     if len(validation_rows):
         rows = _at_most(validation_rows, _LISTED, rng)
-        sides.append([_judge(memory, Fold(rows, first_stage.embed(queries[rows], "query"), embedded), *task)])
+        sides.append(
+            [_judge(memory, Fold(rows, first_stage.compute_embeddings(queries[rows], "query"), embedded), *asked)]
+        )
     return FittedMemory(memory, sides)
 
 

@@ -16,16 +16,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.models.base import Role
 from neuroseqret.models.self_attention.metric import Metric, affordable_steps
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.training.checkpoint import Checkpoint
-from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.sampling import PairSampler
+from neuroseqret.training.task import TrainingTask
 
 Floats = npt.NDArray[np.float32]
 
@@ -49,61 +48,37 @@ def vectors_of(model: SelfAttention, sequences: EventSequences, role: Role) -> T
 
 
 def out_of_fold(
-    model: SelfAttention,
-    queries: EventSequences,
-    corpus: EventSequences,
-    relevance: Relevance,
-    train_rows: IntArray,
-    *,
-    seed: int,
-    steps: int,
-    number: int = 2,
-    max_seconds: float | None = None,
-    log: TrainingLog | None = None,
-    checkpoint: Checkpoint | None = None,
+    model: SelfAttention, task: TrainingTask, *, steps: int, number: int = 2, checkpoint: Checkpoint | None = None
 ) -> list[Fold]:
     """`number` folds that together hold every train query once."""
-    of_queries, of_corpus = torch.zeros(len(queries), model.network.size), vectors_of(model, corpus, "corpus")
-    of_queries[train_rows] = vectors_of(model, queries[train_rows], "query")
-    side = np.random.default_rng([seed, 2]).permutation(len(train_rows)) % number
+    train_rows = task.answerable_train_rows
+    vectors = torch.zeros(len(task.queries), model.network.size), vectors_of(model, task.corpus, "corpus")
+    vectors[0][train_rows] = vectors_of(model, task.queries[train_rows], "query")
+    side = np.random.default_rng([task.seed, 2]).permutation(len(train_rows)) % number
     folds = []
     for left_out in range(number):
-        head = _metric_without(
-            model,
-            of_queries,
-            of_corpus,
-            relevance,
-            train_rows[side != left_out],
-            seed,
-            steps,
-            max_seconds,
-            log,
-            checkpoint,
-            f"out_of_fold_{left_out}",
-        )
+        phase = f"out_of_fold_{left_out}"
+        head = _metric_of(model, task, vectors, train_rows[side != left_out], steps, checkpoint, phase)
         rows = train_rows[side == left_out]
         with torch.no_grad():
-            folds.append(Fold(rows, head(of_queries[rows]).numpy(), head(of_corpus).numpy()))
+            folds.append(Fold(rows, head(vectors[0][rows]).numpy(), head(vectors[1]).numpy()))
     return folds
 
 
-def _metric_without(
+def _metric_of(
     model: SelfAttention,
-    queries: Tensor,
-    corpus: Tensor,
-    relevance: Relevance,
+    task: TrainingTask,
+    vectors: tuple[Tensor, Tensor],  # of queries and corpus
     train_rows: IntArray,
-    seed: int,
     steps: int,
-    max_seconds: float | None,
-    log: TrainingLog | None,
     checkpoint: Checkpoint | None,
     phase: str,
 ) -> Projection:
     """A projection like the model's own, of one member, learned from the given train queries alone."""
+    seed, (queries, corpus) = task.seed, vectors
     settings, size = model.settings, model.network.size
     sampler = PairSampler(
-        relevance,
+        task.relevance,
         train_rows,
         size=settings.head_batch,
         pseudo_share=settings.batch.pseudo_share,
@@ -117,11 +92,11 @@ def _metric_without(
     train(
         metric,
         lambda step: metric.loss(queries, corpus, step),
-        base.model_copy(update={"steps": affordable_steps(steps, size, settings, 1), "max_seconds": max_seconds}),
+        base.model_copy(update={"steps": affordable_steps(steps, size, settings, 1), "max_seconds": task.max_seconds}),
         seed=seed,
         phase=phase,
         sequences_per_step=2 * settings.head_batch,
-        log=log,
+        log=task.log,
         checkpoint=checkpoint,
     )
     return metric.head.eval()

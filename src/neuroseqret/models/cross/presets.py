@@ -28,7 +28,7 @@ class MemorySettings(_Settings):
     cells: int = Field(default=1 << 21, ge=1 << 10)  # numbers of one table, over all sets
 
 
-class LiteralSettings(_Settings):
+class CrossProcessSettings(_Settings):
     """The second stage of `paper`."""
 
     width: int = Field(default=64, ge=4)
@@ -47,15 +47,15 @@ class LiteralSettings(_Settings):
 class CrossSettings(_Settings):
     """All of a second-stage model."""
 
-    first_stage: str = "default"  # preset of the SelfAttention that is fitted if none is given
-    kind: Literal["memory", "literal"] = "memory"
+    first_stage_preset: str = "default"  # preset of the SelfAttention that is fitted if none is given
+    kind: Literal["memory", "process"] = "memory"
     memory: MemorySettings = MemorySettings()
-    literal: LiteralSettings = LiteralSettings()
+    process: CrossProcessSettings = CrossProcessSettings()
 
 
 def _paper(first_stage: str, gamma: float, margin: float, batch: int, width: int) -> CrossSettings:
-    literal = LiteralSettings(width=width, gamma=gamma, margin=margin, queries=batch // 2)
-    return CrossSettings(first_stage=first_stage, kind="literal", literal=literal)
+    process = CrossProcessSettings(width=width, gamma=gamma, margin=margin, queries=batch // 2)
+    return CrossSettings(first_stage_preset=first_stage, kind="process", process=process)
 
 
 PRESETS: dict[str, CrossSettings] = {

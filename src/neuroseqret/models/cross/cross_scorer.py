@@ -51,7 +51,7 @@ class Pairs:
     states: Tensor  # (Q, C, J + 1, D)
 
 
-class LiteralCross(nn.Module):
+class CrossScorer(nn.Module):
     """Unwarping, process and diagonal information, and the scores made of them."""
 
     def __init__(

@@ -10,53 +10,47 @@ import torch
 from torch import Tensor
 
 from neuroseqret.data.batching import Batch, pad
-from neuroseqret.data.relevance import Relevance
-from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.sequences import IntArray
 from neuroseqret.data.splits import sample_negatives
-from neuroseqret.models.cross.literal_cross import LiteralCross, Pairs, first_events
-from neuroseqret.models.cross.presets import LiteralSettings
+from neuroseqret.models.cross.cross_scorer import CrossScorer, Pairs, first_events
+from neuroseqret.models.cross.presets import CrossProcessSettings
 from neuroseqret.models.cross.ranked_lists import RankedLists, list_average_precision
 from neuroseqret.training.checkpoint import Checkpoint
-from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import train
 from neuroseqret.training.losses import pairwise_hinge
+from neuroseqret.training.task import TrainingTask
 
 _JUDGED = 32  # validation queries whose lists are reranked at each evaluation
 _JUDGED_DEPTH = 50
 _WHITENED = 64  # train queries from whose pairs the information is fitted at the end
 
 
-class LiteralFitting:
+class CrossScorerFitting:
     """One run; `lists` are the first stage's for the train and validation queries."""
 
     def __init__(
         self,
-        model: LiteralCross,
-        settings: LiteralSettings,
-        queries: EventSequences,
-        corpus: EventSequences,
-        relevance: Relevance,
+        model: CrossScorer,
+        settings: CrossProcessSettings,
+        task: TrainingTask,
         train_lists: RankedLists,
         validation_lists: RankedLists,
-        *,
-        seed: int,
-        log: TrainingLog,
     ) -> None:
-        self.model, self.settings, self.seed, self.log = model, settings, seed, log
-        self.queries, self.corpus, self.relevance = queries, corpus, relevance
+        self.model, self.settings, self.task, self.seed = model, settings, task, task.seed
+        self.queries, self.corpus, self.relevance = task.queries, task.corpus, task.relevance
         self.lists, self.judged = train_lists, validation_lists.head(_JUDGED, _JUDGED_DEPTH)
 
-    def run(self, max_seconds: float | None, checkpoint: Checkpoint | None = None) -> float | None:
+    def run(self, checkpoint: Checkpoint | None = None) -> float | None:
         """Train, fit the information on final weights; the validation MAP of the lists, None without validation."""
         best = train(
             self.model,
             self.loss,
-            self.settings.loop.model_copy(update={"max_seconds": max_seconds}),
+            self.settings.loop.model_copy(update={"max_seconds": self.task.max_seconds}),
             seed=self.seed,
             phase="cross",
             validate=self.validate if len(self.judged.rows) else None,
             sequences_per_step=self.settings.queries * (1 + self.settings.positives + self.settings.negatives),
-            log=self.log,
+            log=self.task.log,
             checkpoint=checkpoint,
         ).best
         self.fix_information()
