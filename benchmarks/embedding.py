@@ -19,11 +19,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.models.self_attention.fitting import Fitting
 from neuroseqret.models.self_attention.model import SelfAttention
-from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.task import TrainingTask
 
 
 def sequences(number: int, length: int, marks: int, seed: int, **columns: object) -> EventSequences:
@@ -92,23 +91,11 @@ def measure(length: int, number: int, marks: int, repeats: int) -> dict[str, flo
 
     embed, forward, embedding_ratio = taking_turns(lambda: model.embed(corpus), bare_forward, repeats)
 
-    relevance = Relevance.from_groups(queries, corpus)
     markov = (model._markov_of(queries), model._markov_of(corpus))
     assert markov[0] is not None
     assert markov[1] is not None
-    fitting = Fitting(
-        model.network,
-        model.scale,
-        model.settings,
-        queries,
-        corpus,
-        relevance,
-        np.arange(200),
-        np.arange(0),
-        (markov[0], markov[1]),
-        seed=0,
-        log=TrainingLog(),
-    )
+    task = TrainingTask.of(queries, corpus, needs_labels=True)
+    fitting = Fitting(model.network, model.scale, model.settings, task, (markov[0], markov[1]))
     sampler = fitting._sampler(model.settings.batch.size)
     optimizer = torch.optim.AdamW(model.network.parameters(), fused=True)
     bare_optimizer = torch.optim.Adam(bare.parameters())

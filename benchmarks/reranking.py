@@ -47,7 +47,7 @@ def main() -> None:
     queries, corpus = sequences(30, "q", rng), sequences(CANDIDATES, "c", rng)
     queries = queries.with_column("split", ["train"] * 20 + ["validation"] * 10)
     first = SelfAttention(warm_up={"steps": 1}, joint={"steps": 1}, head={"steps": 5}).fit(queries, corpus)
-    quick = {"memory": {"out_of_fold_steps": 5}, "literal": {"loop": {"steps": 1}}}
+    quick = {"memory": {"out_of_fold_steps": 5}, "process": {"loop": {"steps": 1}}}
     singles = [corpus[k : k + 1] for k in range(CANDIDATES)]
     query = queries[0]
     for kind in (CrossAttention, HashCrossAttention):

@@ -71,7 +71,7 @@ def memory(steps: int) -> dict[str, Any]:
 
 
 def literal(steps: int) -> dict[str, Any]:
-    return {"literal": loop(steps)}
+    return {"process": loop(steps)}
 
 
 CASES = [
@@ -165,7 +165,7 @@ def measure(case: Case, number: int, length: int, marks: int, repeats: int) -> d
     with step_times() as ended:
         model.fit(queries, corpus)
     if isinstance(model, SecondStage):
-        model.info["strength"] = 1.0  # random groups leave it nothing to add, yet its time is to be seen
+        model.correction.strength = 1.0  # random groups leave it nothing to add, yet its time is to be seen
     step = min(np.diff(ended[case.phase or next(iter(ended))])[1:])
     if isinstance(model, Embedder):
         embed = fastest(partial(model.embed, corpus), 3)

@@ -21,7 +21,7 @@ from neuroseqret.models.base import RelevanceModel
 from neuroseqret.readers.data_folder import read_folder
 from simulated import simulate
 
-SECOND = {"memory": {"out_of_fold_steps": 30}, "literal": {"loop": {"steps": 3}, "width": 8, "queries": 4}}
+SECOND = {"memory": {"out_of_fold_steps": 30}, "process": {"loop": {"steps": 3}, "width": 8, "queries": 4}}
 QUICK: dict[str, dict[str, Any]] = {
     "random": {},
     "histogram": {},

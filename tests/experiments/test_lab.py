@@ -241,7 +241,7 @@ def test_only_self_attention_is_kept_and_reused(lab, monkeypatch):
 def test_sampled_lists_of_a_second_stage_are_scored_as_if_one_by_one(lab, monkeypatch, method):
     fit, view = Fit(data=lab.data[0], method=method), View(protocol="sampled")
     model, spent = lab.fitted(fit)
-    model.info["strength"] = 1.0  # a memory that may have found no gain is to count here
+    model.correction.strength = 1.0  # a memory that may have found no gain is to count here
     monkeypatch.setattr(Lab, "fitted", lambda self, fit: (model, spent))
     expected = module.figures(answer(model, lab.task(fit, view)), by_query=False)["measures"]
     assert next(lab._measure(fit, [view]))["measures"] == pytest.approx(expected, abs=1e-6)

@@ -9,22 +9,26 @@ import pytest
 import torch
 
 from neuroseqret.errors import UserError
-from neuroseqret.models.model_folder import CONFIG, TENSORS, read_config, read_model, write_model
+from neuroseqret.models.card import ModelCard, ModelState
+from neuroseqret.models.model_folder import CONFIG, TENSORS, read_card, read_state, write_state
+
+
+def card(**values: object) -> ModelCard:
+    known: dict[str, object] = {"model": "toy", "method_version": 1, "seed": 7, "corpus_fingerprint": "f"}
+    return ModelCard.model_validate(known | {"marks": 2, "mark_names": ("ä", "b")} | values)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     weight = torch.arange(6.0).reshape(2, 3)
     tensors = {"weight": weight, "view": weight.T}
-    return write_model(
-        tmp_path / "model", "toy", {"seed": 7, "mark_names": ["ä", "b"]}, tensors, {"training.jsonl": b"x"}
-    )
+    return write_state(tmp_path / "model", ModelState(card(), tensors), {"training.jsonl": b"x"})
 
 
 def test_what_is_written_is_read(folder: Path) -> None:
-    config, tensors = read_model(folder, "toy")
-    assert (config["seed"], config["mark_names"], config["model"]) == (7, ["ä", "b"], "toy")
-    assert torch.equal(tensors["view"], torch.arange(6.0).reshape(2, 3).T)
+    state = read_state(folder, "toy")
+    assert state.card == card()
+    assert torch.equal(state.tensors["view"], torch.arange(6.0).reshape(2, 3).T)
     assert (folder / "training.jsonl").read_bytes() == b"x"
     assert sorted(p.name for p in folder.iterdir()) == [CONFIG, TENSORS, "training.jsonl"]
 
@@ -35,10 +39,10 @@ def test_every_file_has_the_mode_of_a_new_file(folder: Path, tmp_path: Path) -> 
 
 
 def test_an_older_model_is_replaced_whole(folder: Path) -> None:
-    write_model(folder, "toy", {"seed": 8}, {"other": torch.zeros(1)})
-    config, tensors = read_model(folder, "toy")
-    assert config["seed"] == 8
-    assert set(tensors) == {"other"}
+    write_state(folder, ModelState(card(seed=8), {"other": torch.zeros(1)}))
+    state = read_state(folder, "toy")
+    assert state.card.seed == 8
+    assert set(state.tensors) == {"other"}
     assert not (folder / "training.jsonl").exists()
     assert [p.name for p in folder.parent.iterdir()] == ["model"]
 
@@ -47,7 +51,7 @@ def test_a_foreign_folder_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "love.txt").write_text("dear")
     with pytest.raises(UserError, match="letters"):
-        write_model(tmp_path / "letters", "toy", {}, {})
+        write_state(tmp_path / "letters", ModelState(card(), {}))
     assert (tmp_path / "letters" / "love.txt").read_text() == "dear"
 
 
@@ -59,7 +63,8 @@ def test_a_foreign_folder_is_not_replaced(tmp_path: Path) -> None:
         (lambda f: (f / CONFIG).write_bytes(b"\xff\xfe"), "damaged"),
         (lambda f: (f / CONFIG).write_text("{}"), "not written by neuroseqret"),
         (lambda f: _set(f, format_version=99), "format version 99"),
-        (lambda f: write_model(f, "other", {}, {}), "holds a 'other' model"),
+        (lambda f: _set(f, format_version=2), r"format version 2 \(library .*fit the model again"),
+        (lambda f: write_state(f, ModelState(card(model="other"), {})), "holds a 'other' model"),
         (lambda f: _set(f, model="other"), "config.json: changed since it was written"),
         (lambda f: _set(f, seed=8), "changed since it was written"),
         (lambda f: _set(f, config_blake2b=None), "changed since it was written"),
@@ -71,7 +76,7 @@ def test_a_foreign_folder_is_not_replaced(tmp_path: Path) -> None:
 def test_whatever_is_off_is_one_clear_line(folder: Path, change: object, message: str) -> None:
     change(folder)  # type: ignore[operator]
     with pytest.raises(UserError, match=message) as error:
-        read_model(folder, "toy")
+        read_state(folder, "toy")
     assert "\n" not in str(error.value)
 
 
@@ -82,4 +87,4 @@ def _set(folder: Path, **values: object) -> None:
 
 def test_another_layout_of_the_configuration_is_no_change(folder: Path) -> None:
     _set(folder)  # all on one line
-    assert read_config(folder)["mark_names"] == ["ä", "b"]
+    assert read_card(folder).mark_names == ("ä", "b")

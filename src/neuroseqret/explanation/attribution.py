@@ -31,7 +31,6 @@ from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
 from neuroseqret.explanation.shares import vector_shares
-from neuroseqret.index.rows import check_meaning
 from neuroseqret.models.base import RelevanceModel, Role
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.self_attention.projection import Projection
@@ -97,8 +96,7 @@ def explainable(model: RelevanceModel) -> SelfAttention:
 def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> Explanation:
     """Split `model.score(query, hit)` over pairs of events; for SelfAttention models."""
     model = explainable(model)
-    for sequence in (query, hit):
-        check_meaning(EventSequences.of(sequence), model)
+    query, hit = (model.meaning.apply(EventSequences.of(sequence))[0] for sequence in (query, hit))
     (of_query, query_parts), (of_hit, hit_parts) = _shares(model, query, "query"), _shares(model, hit, "corpus")
     matrix = (of_query @ of_hit.T).numpy()
     score = float(model.score(query, EventSequences.of(hit))[0])

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
-from neuroseqret.processes.event_tables import TABLES, Cells, EventTables
+from neuroseqret.processes.event_tables import TABLES, EventTables, TableEvents
 
 Floats = npt.NDArray[np.float32]
 
@@ -33,7 +33,7 @@ PRIOR = 5.0  # alpha, in events
 _BLOCK = 1 << 23  # numbers in one block of counts, which bounds the memory
 
 
-def count_cells(cells: Cells, owner: IntArray, owners: int) -> FloatArray:
+def count_cells(cells: TableEvents, owner: IntArray, owners: int) -> FloatArray:
     """How often each cell occurs for each owner: (owners, cells); `owner` tells whose each sequence is."""
     size = cells.contexts * cells.outcomes
     counts = np.bincount(owner[cells.rows] * size + cells.codes, minlength=owners * size)

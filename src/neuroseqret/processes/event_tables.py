@@ -51,7 +51,7 @@ TABLES = (
 
 
 @dataclass(frozen=True)
-class Cells:
+class TableEvents:
     """The events that one table counts: code = context * outcomes + outcome."""
 
     rows: IntArray  # the sequence of each event
@@ -83,7 +83,7 @@ class EventTables:
         rank[np.argsort(-number, kind="stable")] = np.arange(marks)
         return cls(scale, edges, rank, most_cells)
 
-    def cells(self, sequences: EventSequences, used: Sequence[int] = range(len(TABLES))) -> Iterator[Cells]:
+    def cells(self, sequences: EventSequences, used: Sequence[int] = range(len(TABLES))) -> Iterator[TableEvents]:
         """The cells of the tables, by their places in `TABLES`."""
         views = self._views(sequences)
         rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
@@ -101,7 +101,7 @@ class EventTables:
                     kept[lag:] &= rows[lag:] == rows[:-lag]
                 contexts *= outcomes
                 code, outcomes = code * size + np.roll(values, lag), size
-            yield Cells(rows[kept], code[kept], contexts, outcomes)
+            yield TableEvents(rows[kept], code[kept], contexts, outcomes)
 
     def _most_marks(self, table: Table) -> int:
         """Classes of marks that the table may have without growing beyond its size."""

@@ -5,7 +5,7 @@ r"""Heads of the point process: log-normal gaps and softmax marks, from the stat
 
 Gaps are in the data's own scale (`TimeScale`): the head models zg as a normal variable. The density of the raw gap
 has a further factor :math:`1/(sd (\Delta t + \epsilon))`, which no parameter of the heads enters; it is left out in
-training, since a learned unwarping would shrink all gaps to raise it, and added by `per_unit_time`.
+training, since a learned unwarping would shrink all gaps to raise it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from neuroseqret.processes.time_scale import Inputs, TimeScale
+from neuroseqret.processes.time_scale import Inputs
 
 LARGEST_LOG_SIGMA = 3.0
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -70,20 +70,3 @@ class NextEventHeads(nn.Module):
         last = inputs.lengths[:, None]
         mu, sigma = after.mu.gather(1, last)[:, 0], after.sigma.gather(1, last)[:, 0]
         return torch.special.log_ndtr((mu - inputs.tail) / sigma) * inputs.open_end
-
-    @torch.no_grad()
-    def sample(
-        self, state: Tensor, scale: TimeScale, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """The next event after each state (B, D): gaps (B,) in the data's time unit, and marks (B,)."""
-        after = self(state[:, None])
-        noise = torch.randn(len(state), generator=generator)
-        z = (after.mu[:, 0] + after.sigma[:, 0] * noise).double()
-        gaps = ((z * scale.sd + scale.mean).exp() - scale.eps).clamp(min=0.0)
-        return gaps, torch.multinomial(after.log_marks[:, 0].exp(), 1, generator=generator)[:, 0]
-
-
-def per_unit_time(inputs: Inputs, scale: TimeScale) -> Tensor:
-    """What the raw gaps add to `log_likelihood` to make it a density per unit of time: (B,)."""
-    log_gap = inputs.gaps * scale.sd + scale.mean  # log(gap + eps)
-    return -((log_gap + math.log(scale.sd)) * inputs.timed).sum(1)

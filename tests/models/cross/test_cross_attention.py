@@ -15,15 +15,17 @@ from naive.cross_data import awkward, first_stage, small_set
 from neuroseqret.data.batching import pad
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.models.cross.cross_attention import CrossAttention, _corrected
-from neuroseqret.models.cross.literal_cross import LiteralCross
+from neuroseqret.models.card import ModelState
+from neuroseqret.models.cross.cross_attention import CrossAttention
+from neuroseqret.models.cross.cross_scorer import CrossScorer
+from neuroseqret.models.cross.memory_correction import _agreeing
 from neuroseqret.models.cross.memory_fitting import NEARLY, JudgedLists, choose_strength
 from neuroseqret.models.cross.ranked_lists import RankedLists
-from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.models.presets import settings_of
 from neuroseqret.processes.time_scale import TimeScale
 
-QUICK = {"literal": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
+QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
 PRESETS = ["default", "paper"]
 
 
@@ -56,8 +58,8 @@ def test_awkward_sequences_have_finite_scores(preset: str) -> None:
     _, corpus = small_set()
     odd = awkward()
     model = fitted(preset)
-    assert np.isfinite(model.score(odd, corpus[:5])).all()
-    assert np.isfinite(model.score(odd, odd)).all()
+    assert np.isfinite(model.score(odd, corpus[:5], unknown_marks="keep")).all()
+    assert np.isfinite(model.score(odd, odd, unknown_marks="keep")).all()
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -89,9 +91,8 @@ def test_saved_and_loaded_scores_are_bit_equal(preset: str, tmp_path: Path) -> N
 
 def test_a_folder_that_does_not_fit_together_is_one_clear_error(tmp_path: Path) -> None:
     folder = fitted("default").save(tmp_path / "model")
-    config, tensors = read_model(folder, "cross")
-    del config["first_stage"]
-    write_model(folder, "cross", config, tensors)
+    state = read_state(folder, "cross")
+    write_state(folder, ModelState(state.card.model_copy(update={"first_stage": None}), state.tensors))
     with pytest.raises(UserError, match="fit the model again"):
         CrossAttention.load(folder)
     (folder / "model.safetensors").write_bytes(b"short")
@@ -143,7 +144,7 @@ def test_a_run_that_was_cut_off_goes_on(preset: str, tmp_path: Path, monkeypatch
 
 
 def test_an_option_that_fit_does_not_know_is_refused() -> None:
-    with pytest.raises(TypeError, match="no option checkpoints"):
+    with pytest.raises(TypeError, match="checkpoints"):
         CrossAttention().fit(*small_set(), checkpoints="here")
 
 
@@ -158,17 +159,18 @@ def test_test_queries_are_never_looked_at() -> None:
 def test_default_with_strength_zero_is_its_first_stage() -> None:
     queries, corpus = small_set()
     model = CrossAttention("default", first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
-    model.info["strength"] = 0.0
+    model.correction.strength = 0.0
     np.testing.assert_allclose(model.score(queries[:3], corpus), first_stage().score(queries[:3], corpus), atol=1e-6)
 
 
 def test_the_strength_is_the_weakest_that_nearly_gains_most_where_it_gains_least() -> None:
-    info = fitted("default").info
-    least = {strength: min(gains) for strength, gains in info["strength_gains"].items()}
+    card = fitted("default").to_state().card
+    tried = card.notes["strength_gains"]
+    least = {strength: min(gains) for strength, gains in tried.items()}
     assert least["0"] == 0
     enough = [strength for strength, gain in least.items() if gain >= NEARLY * max(least.values())]
-    assert f"{info['strength']:g}" == enough[0]
-    assert all(len(gains) == 2 for gains in info["strength_gains"].values())  # out of fold, and validation
+    assert f"{card.constants['strength']:g}" == enough[0]
+    assert all(len(gains) == 2 for gains in tried.values())  # out of fold, and validation
 
 
 def test_a_strength_that_harms_validation_is_not_taken() -> None:
@@ -188,16 +190,16 @@ def test_a_strength_that_harms_validation_is_not_taken() -> None:
         ]
 
     grid = (0.0, 0.1, 1.0, 10.0)
-    chosen = choose_strength([side(True), side(True)], _corrected, grid)
+    chosen = choose_strength([side(True), side(True)], _agreeing, grid)
     assert chosen.strength > 0
     assert chosen.validation == {"mean of AP and nDCG@10 of lists": chosen.quality[1]}
     assert 0 < chosen.gains[f"{chosen.strength:g}"][1] < chosen.quality[1] <= 1
-    assert choose_strength([side(True), side(False)], _corrected, grid).strength == 0
-    assert choose_strength([side(True)], _corrected, grid).validation == {}
+    assert choose_strength([side(True), side(False)], _agreeing, grid).strength == 0
+    assert choose_strength([side(True)], _agreeing, grid).validation == {}
 
 
-def literal() -> LiteralCross:
-    made = fitted("paper").literal
+def literal() -> CrossScorer:
+    made = fitted("paper").correction.scorer
     assert made is not None
     return made
 
@@ -244,8 +246,8 @@ def test_a_model_without_labels_says_so_and_holds_the_log_of_both_stages(tmp_pat
     with pytest.warns(UserWarning, match="learning from sub-sequences") as said:
         model = CrossAttention(**QUICK).fit(None, plain, seed=1, max_seconds=6)
     assert len(said) == 1
-    assert model.info["unsupervised"]
-    assert model.first_stage.info["unsupervised"]
+    assert model.card.unlabelled
+    assert model.first_stage.card.unlabelled
     assert model.first_stage.scale.mean == TimeScale.fit(plain).mean  # of whole sequences, not of their parts
     lines = (model.save(tmp_path / "m") / "training.jsonl").read_text().splitlines()
     assert {json.loads(line)["phase"] for line in lines} >= {"warm_up", "joint", "head", "out_of_fold_0"}

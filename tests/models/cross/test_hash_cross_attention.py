@@ -13,11 +13,11 @@ from naive import models as naive
 from naive.cross_data import awkward, first_stage, small_set
 from neuroseqret.data.batching import pad
 from neuroseqret.models.cross.cross_attention import CrossAttention
+from neuroseqret.models.cross.cross_scorer import CrossScorer
 from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
-from neuroseqret.models.cross.literal_cross import LiteralCross
 from neuroseqret.processes.heads import NextEvent
 
-QUICK = {"literal": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
+QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
 PRESETS = ["default", "paper"]
 
 
@@ -35,7 +35,7 @@ def test_embeddings_are_unit_rows_that_do_not_depend_on_company(preset: str) -> 
     assert whole.shape == (100, model.dimension)
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(model.embed(corpus[7]), whole[7:8], atol=1e-5)
-    assert np.isfinite(model.embed(awkward(), "query")).all()
+    assert np.isfinite(model.embed(awkward(), "query", unknown_marks="keep")).all()
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -45,7 +45,7 @@ def test_scores_do_not_depend_on_company_and_are_finite(preset: str) -> None:
     whole = model.score(queries[:3], corpus)
     scale = np.abs(whole).max()
     np.testing.assert_allclose(model.score(queries[1], corpus[40:60]), whole[1, 40:60], atol=1e-5 * scale)
-    assert np.isfinite(model.score(awkward(), awkward()[:5])).all()
+    assert np.isfinite(model.score(awkward(), awkward()[:5], unknown_marks="keep")).all()
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -61,7 +61,7 @@ def test_paper_score_is_the_sum_of_divergences_and_sim() -> None:
     from naive.cross import mark_divergence
 
     queries, corpus = small_set()
-    model = fitted("paper").literal
+    model = fitted("paper").correction.scorer
     assert model is not None
     with torch.no_grad():
         pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[:2]))
@@ -82,7 +82,7 @@ def test_paper_score_is_the_sum_of_divergences_and_sim() -> None:
 def test_paper_kernel_is_the_product_of_fisher_vectors_and_sim_is_taken_off() -> None:
     queries, corpus = small_set()
     whole = CrossAttention("paper", first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
-    model = whole.literal
+    model = whole.correction.scorer
     assert model is not None
     with torch.no_grad():
         pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[:2]))
@@ -91,7 +91,7 @@ def test_paper_kernel_is_the_product_of_fisher_vectors_and_sim_is_taken_off() ->
     assert_scores_are(model, (of_corpus @ of_query[0]).numpy(), whole.score(queries[:1], corpus[:2])[0])
 
 
-def assert_scores_are(model: LiteralCross, own: np.ndarray, found: np.ndarray) -> None:
+def assert_scores_are(model: CrossScorer, own: np.ndarray, found: np.ndarray) -> None:
     """The first query's scores of the first two candidates: own part - gamma (Delta_t + Delta_x) on U(times)."""
     queries, corpus = small_set()
     with torch.no_grad():

@@ -16,7 +16,8 @@ from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.measures.ranking import mean_average_precision
-from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.models.card import ModelState
+from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.time_scale import Inputs
 
@@ -67,7 +68,7 @@ def test_it_learns_what_is_easy(model):
     test = np.array(QUERIES.column("split").to_pylist()) == "test"
     scores = model.score(QUERIES[test], CORPUS)
     assert mean_average_precision(scores, Relevance.from_groups(QUERIES[test], CORPUS)) > 0.8
-    assert model.info["validation"]["AP"] > 0.8
+    assert model.card.validation["AP"] > 0.8
 
 
 @pytest.mark.parametrize("which", ["model", "paper"])
@@ -146,8 +147,8 @@ def test_a_shift_of_the_clock_changes_nothing(model):
 def test_awkward_sequences_have_finite_scores(which, times, marks, request):
     trained = request.getfixturevalue(which)
     strange = EventSequences.from_lists([(times, marks)])
-    assert np.isfinite(trained.score(strange, CORPUS[:5])).all()
-    assert np.isfinite(trained.score(QUERIES[:2], strange)).all()
+    assert np.isfinite(trained.score(strange, CORPUS[:5], unknown_marks="keep")).all()
+    assert np.isfinite(trained.score(QUERIES[:2], strange, unknown_marks="keep")).all()
 
 
 def test_same_seed_same_weights_and_the_callers_generator_is_left_alone(model):
@@ -176,7 +177,7 @@ def test_saved_and_loaded_scores_are_bit_equal(which, request, tmp_path):
     assert isinstance(loaded, SelfAttention)
     np.testing.assert_array_equal(loaded.score(QUERIES, CORPUS), trained.score(QUERIES, CORPUS))
     assert loaded.settings == trained.settings
-    assert loaded.info["validation"] == trained.info["validation"]
+    assert loaded.card.validation == trained.card.validation
     assert (tmp_path / "m" / "training.jsonl").exists()
     assert (tmp_path / "m" / "training.png").exists()
     loaded.save(tmp_path / "again")
@@ -185,9 +186,9 @@ def test_saved_and_loaded_scores_are_bit_equal(which, request, tmp_path):
 
 def test_a_folder_that_does_not_fit_together_is_one_clear_error(model, tmp_path):
     model.save(tmp_path / "m")
-    config, tensors = read_model(tmp_path / "m", "self")
-    config["settings"]["encoder"]["width"] = 12
-    write_model(tmp_path / "m", "self", config, tensors)
+    state = read_state(tmp_path / "m", "self")
+    settings = {**state.card.settings, "encoder": {**state.card.settings["encoder"], "width": 12}}
+    write_state(tmp_path / "m", ModelState(state.card.model_copy(update={"settings": settings}), state.tensors))
     with pytest.raises(UserError, match="do not fit together"):
         SelfAttention.load(tmp_path / "m")
 
@@ -244,7 +245,7 @@ def test_validation_is_of_the_score_that_the_model_gives(head):
     truth = Relevance.from_groups(QUERIES, CORPUS).select_queries(rows)
     scored = mean_average_precision(trained.score(QUERIES[rows], CORPUS), truth)
     # Without a head phase the whitening of the last look is a running one, so ranks may differ a little.
-    assert trained.info["validation"]["AP"] == pytest.approx(scored, abs=1e-6 if head else 0.02)
+    assert trained.card.validation["AP"] == pytest.approx(scored, abs=1e-6 if head else 0.02)
 
 
 def test_fisher_vectors_over_all_parameters(tmp_path):
@@ -259,7 +260,7 @@ def test_without_labels_it_learns_from_parts_and_says_so():
     unlabelled = CORPUS.without_columns("group")
     with pytest.warns(UserWarning, match=r"no queries .* learning from sub-sequences"):
         trained = SelfAttention(**SMALL).fit(None, unlabelled, seed=0)
-    assert trained.info["unsupervised"]
+    assert trained.card.unlabelled
     same_pace = mean_average_precision(trained.score(QUERIES, CORPUS), Relevance.from_groups(QUERIES, CORPUS))
     assert same_pace > 0.5  # by chance: 0.3
 
@@ -268,7 +269,7 @@ def test_relevance_from_qrels():
     relevance = Relevance.from_groups(QUERIES, CORPUS)
     bare = Relevance(relevance.offsets, relevance.rows, relevance.corpus_size)
     trained = SelfAttention(**SMALL).fit(QUERIES, CORPUS, bare, seed=0)
-    assert trained.info["validation"]["AP"] > 0.7
+    assert trained.card.validation["AP"] > 0.7
 
 
 def test_a_budget_is_kept():

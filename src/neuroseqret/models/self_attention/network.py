@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -10,35 +10,13 @@ from torch import Tensor, nn
 from neuroseqret.models.presets import SelfAttentionSettings
 from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.processes import fisher
-from neuroseqret.processes.encoder import EventEncoder
-from neuroseqret.processes.heads import NextEventHeads
 from neuroseqret.processes.mark_classes import MarkClasses
+from neuroseqret.processes.neural_process import NeuralProcess
 from neuroseqret.processes.time_scale import Inputs
 from neuroseqret.processes.unwarp import Unwarp
 
 MAX_EVENTS = 12288  # positions that are encoded at once: more would leave the cache, fewer pay more calls
 VECTOR_FAR = 5.0  # coordinates are clipped here before the projection
-
-
-class PointProcess(nn.Module):
-    """Encoder and heads over classes of marks: the generative model p_theta(H)."""
-
-    def __init__(self, classes: MarkClasses, settings: SelfAttentionSettings) -> None:
-        super().__init__()
-        e = settings.encoder
-        self.survival = settings.vector.survival
-        self.classes = classes
-        self.encoder = EventEncoder(classes.number, e.width, e.blocks, e.heads, e.dropout, e.max_length)
-        self.heads = NextEventHeads(classes.number, e.width)
-
-    def seen(self, inputs: Inputs) -> Inputs:
-        """The inputs with classes for marks, as encoder and heads take them."""
-        return replace(inputs, marks=self.classes(inputs.marks))
-
-    def forward(self, inputs: Inputs) -> Tensor:
-        """log p of every sequence: (B,)."""
-        seen = self.seen(inputs)
-        return self.heads.log_likelihood(seen, self.encoder(seen), self.survival)
 
 
 @dataclass(frozen=True)
@@ -61,7 +39,10 @@ class RelevanceNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.settings, width = settings, settings.encoder.width
-        self.process = PointProcess(classes, settings)
+        e = settings.encoder
+        self.process = NeuralProcess(
+            classes, e.width, e.blocks, e.heads, e.dropout, e.max_length, settings.vector.survival
+        )
         self.fisher_size = (2 + classes.number) * (width + 1)
         if settings.vector.fisher == "all":
             self.fisher_size = sum(p.numel() for p in self.process.parameters())

@@ -1,0 +1,41 @@
+r"""The neural point process :math:`p_\theta(H)`: a causal encoder and the heads that predict the next event."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from torch import Tensor, nn
+
+from neuroseqret.processes.encoder import EventEncoder
+from neuroseqret.processes.heads import NextEventHeads
+from neuroseqret.processes.mark_classes import MarkClasses
+from neuroseqret.processes.time_scale import Inputs
+
+
+class NeuralProcess(nn.Module):
+    """Encoder and heads over classes of marks; `survival` counts the time from the last event to the window's end."""
+
+    def __init__(
+        self,
+        classes: MarkClasses,
+        width: int = 32,
+        blocks: int = 2,
+        heads: int = 1,
+        dropout: float = 0.1,
+        max_length: int = 64,
+        survival: bool = True,
+    ) -> None:
+        super().__init__()
+        self.survival = survival
+        self.classes = classes
+        self.encoder = EventEncoder(classes.number, width, blocks, heads, dropout, max_length)
+        self.heads = NextEventHeads(classes.number, width)
+
+    def seen(self, inputs: Inputs) -> Inputs:
+        """The inputs with classes for marks, as encoder and heads take them."""
+        return replace(inputs, marks=self.classes(inputs.marks))
+
+    def forward(self, inputs: Inputs) -> Tensor:
+        """log p of every sequence: (B,)."""
+        seen = self.seen(inputs)
+        return self.heads.log_likelihood(seen, self.encoder(seen), self.survival)
