@@ -8,7 +8,7 @@ from typing import Any
 
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import RelevanceModel
-from neuroseqret.models.model_folder import read_config
+from neuroseqret.models.model_folder import read_card
 
 MODELS = {
     "self": "neuroseqret.models.self_attention.model:SelfAttention",
@@ -51,7 +51,7 @@ def make(name: str, preset: str = "default", **options: Any) -> RelevanceModel:
 
 def load(folder: str | PathLike[str]) -> RelevanceModel:
     """The trained method in a model folder, whichever it is."""
-    name = str(read_config(folder).get("model"))
+    name = read_card(folder).model
     if name not in MODELS and name not in BASELINES:
         raise UserError(f"{folder}: holds a {name!r} model, which this version does not know; fit the model again")
     return method_class(name).load(folder)
