@@ -74,9 +74,8 @@ class EncoderBaseline(Embedder, Resumable, Generic[Network]):
         return ModelState(self.trained_card(time_scale=self.scale, constants=self.constants), weights)
 
     def restore(self, state: ModelState) -> None:
-        assert state.card.time_scale is not None
-        self.scale, self.marks = state.card.time_scale, state.card.marks
-        self.constants = dict(state.card.constants)
+        self.scale = TimeScale.model_validate(state.card.time_scale)  # a card without one does not fit
+        self.marks, self.constants = state.card.marks, dict(state.card.constants)
         self._network = self.make_network()
         self._network.load_state_dict(dict(state.tensors))
         self._network.eval()

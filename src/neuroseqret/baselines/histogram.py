@@ -55,5 +55,5 @@ class Histogram(Embedder):
         return ModelState(self.trained_card(time_scale=markov.scale), prefixed("markov", markov.tensors))
 
     def restore(self, state: ModelState) -> None:
-        assert state.card.time_scale is not None
-        self._markov = MarkovRenewal(state.card.time_scale, state.card.marks, under(state.tensors, "markov"))
+        scale = TimeScale.model_validate(state.card.time_scale)  # a card without one does not fit
+        self._markov = MarkovRenewal(scale, state.card.marks, under(state.tensors, "markov"))

@@ -1,7 +1,7 @@
 r"""THP, the transformer Hawkes process.
 
-The input of event i is :math:`E_{x_i}` plus sines and cosines of :math:`t_i / 10000^{2j/D}`. Causal self-attention gives
-:math:`h_i`. The intensity until the next event is
+The input of event i is :math:`E_{x_i}` plus sines and cosines of :math:`t_i / 10000^{2j/D}`. Causal self-attention
+gives :math:`h_i`. The intensity until the next event is
 
 .. math:: \lambda_k(t_i + \tau) = \mathrm{softplus}_{\beta_k}
           \Big(\alpha_k \frac{\tau}{t_i + 1} + w_k^\top h_i + b_k\Big).
