@@ -1,4 +1,4 @@
-"""The recurrent baseline: learns, sees no padding, repeats, survives saving."""
+"""The recurrent baseline: learns, ignores padding, is repeatable, is the same after saving."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_mark_never_seen_is_embedded():
     assert np.isfinite(model.embed(strange, unknown_marks="keep")).all()
 
 
-def test_repeats_and_is_saved_whole(tmp_path):
+def test_repeats_and_is_saved_completely(tmp_path):
     queries, corpus = simulate()
     model = GRU(**QUICK).fit(queries, corpus, seed=1)
     assert (GRU(**QUICK).fit(queries, corpus, seed=1).embed(corpus) == model.embed(corpus)).all()

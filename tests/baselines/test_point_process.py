@@ -1,4 +1,4 @@
-"""The six point-process methods through the common verbs: learn, rank above chance, keep, refuse."""
+"""The six point-process methods through the common interface: they learn, rank above chance, can be saved, refuse bad input."""
 
 from __future__ import annotations
 

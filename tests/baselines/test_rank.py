@@ -1,4 +1,4 @@
-"""The ranking wrapper: its loss equals a loop, labels at random teach nothing about others, labels teach."""
+"""The ranking wrapper: its loss equals a loop, labels improve the ranking, random labels do not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuroseqret.training.task import TrainingTask
 
 
 def hidden_signal(seed: int, number: int, labels: np.ndarray) -> EventSequences:
-    """The label shows in one event's mark; all else, and more of it, is each sequence's own."""
+    """The label decides the mark of one event; all other events vary from sequence to sequence."""
     rng = np.random.default_rng(seed)
     lists = []
     for label in labels:
