@@ -1,4 +1,4 @@
-"""The histogram features under a learned metric: better than without, repeatable, saved completely, blind to test queries."""
+"""The histogram features under a learned metric: better than without, repeatable, blind to test queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The six point-process methods through the common interface: they learn, rank above chance, can be saved, refuse bad input."""
+"""The six point-process methods through the common interface: learning, ranking, saving, errors."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def log_likelihood(
 
 
 def plain_histograms(marks: int, sequences: EventSequences, edges: np.ndarray) -> np.ndarray:
-    """Shares of marks, mark pairs and log gaps of every sequence: the features of the benchmark's own trivial baseline."""
+    """Shares of marks, mark pairs and log gaps of every sequence, as in the benchmark's own trivial baseline."""
     rows = []
     for one in sequences:
         of_marks, pairs, of_gaps = np.zeros(marks), np.zeros((marks, marks)), np.zeros(len(edges) + 1)
