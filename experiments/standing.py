@@ -12,7 +12,7 @@ from experiments.lab import SECOND_STAGE
 from experiments.markdown import MISSING, NOTHING, listed, number, of, table
 from experiments.measured import DIFFERENT, RANKED, Measured, Row, label, row_fit
 from experiments.plan import View
-from neuroseqret.baselines.histogram_metric import Settings as MetricSettings
+from neuroseqret.baselines.histogram_metric import HistogramMetricSettings
 from neuroseqret.methods.registry import BASELINES, MODELS
 
 
@@ -26,7 +26,7 @@ def report(measured: Measured) -> str:
             "those sets on which all of these were measured; *significantly* is as in the tables, against the best "
             f"baseline that was measured. `cross` and `hash-cross` train for up to {(1 + SECOND_STAGE) * seconds:g} s "
             f"in all, `self` and the baselines for up to {seconds:g} s; `histogram-metric` stops by itself after "
-            f"{MetricSettings().loop.steps:,} steps. What was spent stands under Run time.",
+            f"{HistogramMetricSettings().loop.steps:,} steps. What was spent stands under Run time.",
             against_the_best(measured),
             "By every measure and in every condition: the sets on which the best row is a baseline, with the points by "
             "which it is above the best of our default models.",

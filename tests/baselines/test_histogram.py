@@ -10,7 +10,8 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
-from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.models.card import ModelState
+from neuroseqret.models.model_folder import write_state
 from neuroseqret.readers.data_folder import read_folder
 from simulated import simulate
 
@@ -18,12 +19,12 @@ from simulated import simulate
 def test_cosine_of_features_scaled_by_the_corpus():
     queries, corpus = simulate()
     model = Histogram().fit(queries, corpus)
-    features = model.features(corpus)
+    features = model.markov.features(corpus)
     assert np.abs(features.mean(0)).max() < 0.2  # centred, up to clipping
     used = features.std(0) > 0
     assert np.median(features.std(0)[used]) == pytest.approx(1.0, abs=0.05)
     scores = model.score(queries, corpus)
-    asked = model.features(queries)
+    asked = model.markov.features(queries)
     for q, c in ((0, 0), (3, 7), (11, 40)):
         cosine = asked[q] @ features[c] / np.linalg.norm(asked[q]) / np.linalg.norm(features[c])
         assert scores[q, c] == pytest.approx(cosine, abs=1e-5)
@@ -48,21 +49,21 @@ def test_saved_and_loaded(tmp_path):
     model = Histogram().fit(queries, corpus)
     loaded = Histogram.load(model.save(tmp_path / "m"))
     assert (loaded.embed(queries) == model.embed(queries)).all()
-    assert loaded.info == model.info
-    assert loaded.info["corpus_fingerprint"] == corpus.fingerprint()
+    assert loaded.card == model.to_state().card
+    assert loaded.card.corpus_fingerprint == corpus.fingerprint()
 
 
 def test_what_cannot_be_done_is_said(tmp_path):
     queries, corpus = simulate()
-    with pytest.raises(UserError, match="not fitted"):
+    with pytest.raises(UserError, match="not trained"):
         Histogram().embed(queries)
-    with pytest.raises(UserError, match="not fitted"):
+    with pytest.raises(UserError, match="not trained"):
         Histogram().save(tmp_path / "m")
     with pytest.raises(UserError, match="corpus is empty"):
         Histogram().fit(queries, EventSequences.from_lists([]))
     folder = Histogram().fit(queries, corpus).save(tmp_path / "m")
-    config, tensors = read_model(folder, "histogram")
-    write_model(folder, "histogram", {"other": config.pop("scale"), **config}, tensors)
+    state = Histogram.load(folder).to_state()
+    write_state(folder, ModelState(state.card.model_copy(update={"time_scale": None}), state.tensors))
     with pytest.raises(UserError, match="do not fit together"):
         Histogram.load(folder)
 

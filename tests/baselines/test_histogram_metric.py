@@ -1,4 +1,4 @@
-"""The histogram features under a learned metric: better than without, repeatable, saved whole, test queries unseen."""
+"""The histogram features under a learned metric: better than without, repeatable, blind to test queries."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_without_validation_queries_the_last_weights_are_kept():
     queries, corpus = simulate()
     kept = np.flatnonzero(np.array(queries.column("split").to_pylist()) != "validation")
     model = HistogramMetric(**QUICK).fit(queries[kept], corpus)
-    assert model.info["validation"] == {"AP": None}
+    assert model.card.validation == {}
     assert np.isfinite(model.embed(corpus)).all()
 
 
@@ -65,7 +65,7 @@ def test_saved_and_loaded(tmp_path):
     model = HistogramMetric(**QUICK).fit(queries, corpus, seed=2)
     loaded = HistogramMetric.load(model.save(tmp_path / "m"))
     assert (loaded.score(queries, corpus) == model.score(queries, corpus)).all()
-    assert loaded.info == model.info
+    assert loaded.card == model.to_state().card
     assert loaded.settings == model.settings
     assert (tmp_path / "m" / "training.jsonl").exists()
     again = HistogramMetric.load(loaded.save(tmp_path / "m"))
@@ -74,7 +74,7 @@ def test_saved_and_loaded(tmp_path):
 
 def test_what_cannot_be_done_is_said(tmp_path):
     queries, corpus = simulate()
-    with pytest.raises(UserError, match="not fitted"):
+    with pytest.raises(UserError, match="not trained"):
         HistogramMetric().embed(corpus)
     with pytest.raises(UserError, match="no train query"):
         HistogramMetric(**QUICK).fit(queries.with_column("split", ["test"] * len(queries)), corpus)

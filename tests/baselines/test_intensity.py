@@ -10,7 +10,7 @@ import torch
 
 from naive import baselines as naive
 from naive.random_sequences import random_sequences
-from neuroseqret.baselines.intensity import Events, LogSoftplus, PointProcess
+from neuroseqret.baselines.intensity import Events, IntensityProcess, LogSoftplus
 from neuroseqret.baselines.rmtpp import RMTPPNetwork
 from neuroseqret.baselines.sahp import SAHPNetwork
 from neuroseqret.baselines.thp import THPNetwork
@@ -22,7 +22,7 @@ NETWORKS = {RMTPPNetwork: naive.rmtpp_rates, SAHPNetwork: naive.sahp_rates, THPN
 
 
 @pytest.fixture(params=NETWORKS, ids=lambda network: network.__name__)
-def network(request: pytest.FixtureRequest) -> PointProcess:
+def network(request: pytest.FixtureRequest) -> IntensityProcess:
     torch.manual_seed(0)
     made = request.param(MARKS).double().eval()
     with torch.no_grad():  # fresh heads are all but constant; shake them
@@ -48,7 +48,7 @@ def test_events_are_in_mean_gaps() -> None:
     assert events.marks.max() <= 2, "marks beyond the known ones share one number"
 
 
-def test_log_intensity_equals_loops(network: PointProcess) -> None:
+def test_log_intensity_equals_loops(network: IntensityProcess) -> None:
     weights = {k: v.numpy() for k, v in network.state_dict().items()}
     rates = NETWORKS[type(network)]
     rng = np.random.default_rng(0)
@@ -60,7 +60,7 @@ def test_log_intensity_equals_loops(network: PointProcess) -> None:
         np.testing.assert_allclose(found[row], expected, rtol=1e-6)
 
 
-def test_log_likelihood_equals_loops_and_quadrature(network: PointProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_likelihood_equals_loops_and_quadrature(network: IntensityProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neuroseqret.baselines.intensity.SAMPLES", 2000)  # the midpoint rule, made fine
     weights = {k: v.numpy() for k, v in network.state_dict().items()}
     rates = NETWORKS[type(network)]
@@ -76,7 +76,7 @@ def test_log_likelihood_equals_loops_and_quadrature(network: PointProcess, monke
         assert float(found[row]) == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
-def test_few_samples_are_near_the_integral_and_right_on_average(network: PointProcess) -> None:
+def test_few_samples_are_near_the_integral_and_right_on_average(network: IntensityProcess) -> None:
     states = torch.randn(1, network.width, dtype=torch.float64)
     elapsed, times = torch.tensor([2.5]).double(), torch.tensor([0.7]).double()
     weights, rates = {k: v.numpy() for k, v in network.state_dict().items()}, NETWORKS[type(network)]
@@ -88,7 +88,7 @@ def test_few_samples_are_near_the_integral_and_right_on_average(network: PointPr
     assert float(many.mean()) == pytest.approx(exact, rel=1e-3)
 
 
-def test_states_see_no_future(network: PointProcess) -> None:
+def test_states_see_no_future(network: IntensityProcess) -> None:
     events = some_events(3)
     changed = replace(
         events,
@@ -103,7 +103,7 @@ def test_states_see_no_future(network: PointProcess) -> None:
     assert (before[:, 4:] != after[:, 4:]).any()
 
 
-def test_padding_changes_nothing(network: PointProcess) -> None:
+def test_padding_changes_nothing(network: IntensityProcess) -> None:
     sequences = random_sequences(4, 6, MARKS)
     scale = TimeScale.fit(sequences)
     network.float()
@@ -117,7 +117,7 @@ def test_padding_changes_nothing(network: PointProcess) -> None:
             torch.testing.assert_close(network.log_likelihood(alone)[0], likelihood[row], rtol=1e-4, atol=1e-4)
 
 
-def test_a_single_event_has_likelihood_one_and_a_vector(network: PointProcess) -> None:
+def test_a_single_event_has_likelihood_one_and_a_vector(network: IntensityProcess) -> None:
     events = some_events()
     one = replace(events, **{k: getattr(events, k)[:, :1] for k in ("times", "gaps", "log_gaps", "marks", "mask")})
     with torch.no_grad():
@@ -125,7 +125,7 @@ def test_a_single_event_has_likelihood_one_and_a_vector(network: PointProcess) -
         torch.testing.assert_close(network.pooled(one, network.states(one)).norm(dim=1), torch.ones(6).double())
 
 
-def test_extreme_gaps_keep_loss_and_gradient_finite(network: PointProcess) -> None:
+def test_extreme_gaps_keep_loss_and_gradient_finite(network: IntensityProcess) -> None:
     network.float().train()
     gaps = torch.tensor([[0.0, 0.0, 1e6, 1e-6, 1e3, 0.0]])
     events = Events(gaps.cumsum(1), gaps, (gaps + 1e-3).log(), torch.tensor([[0, 1, 3, 3, 1, 2]]), gaps >= 0)

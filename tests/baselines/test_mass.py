@@ -105,7 +105,8 @@ def test_save_and_load_score_the_same(tmp_path) -> None:
     loaded = methods.load(model.save(tmp_path / "m"))
     assert isinstance(loaded, MASS)
     np.testing.assert_array_equal(loaded.score(sequences, sequences), model.score(sequences, sequences))
-    assert loaded.info["corpus_fingerprint"] == sequences.fingerprint()
+    assert loaded.card is not None
+    assert loaded.card.corpus_fingerprint == sequences.fingerprint()
     (tmp_path / "m" / "config.json").write_text("{}")
     with pytest.raises(UserError, match="not written by"):
         MASS.load(tmp_path / "m")

@@ -1,7 +1,8 @@
-"""The six point-process methods through the common verbs: learn, rank above chance, keep, refuse."""
+"""The six point-process methods through the common interface: learning, ranking, saving, errors."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_learns_embeds_and_keeps(name: str, tmp_path: Any) -> None:
 
     loaded = methods.load(model.save(tmp_path / "m"))
     np.testing.assert_array_equal(loaded.embed(corpus), vectors)  # type: ignore[attr-defined]
-    assert loaded.info == model.info  # type: ignore[attr-defined]
+    assert loaded.card == model.to_state().card
     assert (tmp_path / "m" / "training.jsonl").exists()
 
     again = made(name, 12).fit(queries, corpus, seed=3)
@@ -87,7 +88,7 @@ def test_parts_of_like_length_change_nothing(longest: int) -> None:
     assert sorted(np.concatenate([p.rows for p in parts]).tolist()) == list(range(21))
     per_event, vectors = model.forward(batch)
     events = model.events(batch)
-    network = model.require()
+    network = model.network
     states = network.states(events)
     expected = network.log_likelihood(events, states).sum() / events.predicted.sum()
     torch.testing.assert_close(per_event, expected, rtol=1e-4, atol=1e-5)
@@ -130,11 +131,11 @@ def test_awkward_sequences_embed_finitely(name: str) -> None:
             (1.7e9 + np.arange(700) * 0.25, np.arange(700) % 7),  # long, on an epoch clock, with unknown marks
         ]
     )
-    vectors = model.embed(awkward)
+    vectors = model.embed(awkward, unknown_marks="keep")
     assert np.isfinite(vectors).all()
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     for row in range(4):
-        np.testing.assert_allclose(model.embed(awkward[row])[0], vectors[row], atol=1e-4)
+        np.testing.assert_allclose(model.embed(awkward[row], unknown_marks="keep")[0], vectors[row], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *RANKED])
@@ -153,8 +154,23 @@ def test_no_validation_queries_keep_the_last_weights() -> None:
     queries, corpus = queries_and_corpus()
     for name in ("rmtpp", "rank-rmtpp"):
         model = made(name, 2).fit(queries.with_column("split", ["train"] * 64), corpus)
-        assert model.info["validation"] == {}
+        assert model.card is not None
+        assert model.card.validation == {}
         assert np.isfinite(model.embed(corpus)).all()
+
+
+def test_without_labels_ranked_ones_learn_from_sub_sequences_and_plain_ones_from_the_likelihood() -> None:
+    queries, corpus = queries_and_corpus()
+    for given in (None, queries.without_columns("group")):
+        with pytest.warns(UserWarning, match="sub-sequences of the corpus"):
+            model = made("rank-rmtpp", 2).fit(given, corpus)
+        assert model.card is not None
+        assert model.card.unlabelled
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            plain = made("rmtpp", 2).fit(given, corpus.without_columns("group"))
+        assert plain.card is not None
+        assert not plain.card.unlabelled
 
 
 def test_user_errors(tmp_path: Any) -> None:
@@ -165,8 +181,6 @@ def test_user_errors(tmp_path: Any) -> None:
         made("thp", 2).fit(queries, corpus[:0])
     with pytest.raises(UserError, match="no train query"):
         made("rank-rmtpp", 2).fit(queries.with_column("split", ["test"] * 64), corpus)
-    with pytest.raises(UserError, match="have no groups"):
-        made("rank-rmtpp", 2).fit(queries.without_columns("group"), corpus)
     folder = made("rmtpp", 2).fit(queries, corpus).save(tmp_path / "m")
     with pytest.raises(UserError, match="not 'thp'"):
         methods.method_class("thp").load(folder)
@@ -194,8 +208,10 @@ def test_training_that_diverges_begins_again_at_a_lower_rate(monkeypatch):
 
     monkeypatch.setattr("neuroseqret.baselines.point_process.train", breaks_once)
     queries, corpus = simulate_retrieval(groups=2, per_group=3, queries_per_group=3)
-    RMTPP(learning_rate=0.3).fit(queries, corpus)
+    model = RMTPP(learning_rate=0.3).fit(queries, corpus)
     assert rates == pytest.approx([0.3, 0.1])
+    assert model.card.notes == {"learning_rate": pytest.approx(0.1)}
+    assert model.card.settings["learning_rate"] == 0.3
 
     monkeypatch.setattr("neuroseqret.baselines.point_process.SLOWER", (1,))
     rates.clear()

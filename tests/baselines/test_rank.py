@@ -1,4 +1,4 @@
-"""The ranking wrapper: its loss equals a loop, labels at random teach nothing about others, labels teach."""
+"""The ranking wrapper: its loss equals a loop, labels improve the ranking, random labels do not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from neuroseqret.baselines.point_process import Task
 from neuroseqret.baselines.rank import LIKELIHOOD, MARGIN, RankRMTPP
 from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.data.batching import pad
@@ -15,10 +14,11 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.splits import split_rows
 from neuroseqret.measures.ranking import mean_average_precision
 from neuroseqret.training.sampling import PairSampler
+from neuroseqret.training.task import TrainingTask
 
 
 def hidden_signal(seed: int, number: int, labels: np.ndarray) -> EventSequences:
-    """The label shows in one event's mark; all else, and more of it, is each sequence's own."""
+    """The label decides the mark of one event; all other events vary from sequence to sequence."""
     rng = np.random.default_rng(seed)
     lists = []
     for label in labels:
@@ -49,7 +49,7 @@ def test_loss_equals_a_loop_over_pairs(task: tuple[EventSequences, EventSequence
     model = RankRMTPP(steps=0).fit(queries, corpus)
     relevance = Relevance.from_groups(queries, corpus)
     train = split_rows(queries, "train")
-    found = model.loss(Task(queries, corpus, relevance, train, train[:0], 0))(7)
+    found = model.loss(TrainingTask.of(queries, corpus, relevance, needs_labels=True))(7)
 
     pairs = PairSampler(relevance, train, size=32, seed=0).batch(7)
     anchors = np.concatenate([model.embed(queries[pairs.queries]), model.embed(corpus[pairs.pseudo])])
@@ -63,7 +63,7 @@ def test_loss_equals_a_loop_over_pairs(task: tuple[EventSequences, EventSequence
     for sequences, rows in ((queries, pairs.queries), (corpus, pairs.pseudo), (corpus, pairs.corpus)):
         events = model.events(pad(sequences, rows))
         with torch.no_grad():
-            log_likelihood += float(model.require().log_likelihood(events).sum())
+            log_likelihood += float(model.network.log_likelihood(events).sum())
         number += int(events.predicted.sum())
     expected = np.mean([x for x in active if x > 0]) - LIKELIHOOD * log_likelihood / number
     assert float(found.detach()) == pytest.approx(expected, rel=1e-4)

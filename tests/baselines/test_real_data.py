@@ -1,4 +1,4 @@
-"""Baselines on real sets: the nine on small parts of three, histograms beside the figures that the data come with."""
+"""Baselines on real sets: the nine on small parts of three sets, histograms compared with the published figures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_all_scores_are_finite_and_not_all_alike(name: str, shared_data: Path) -
 def test_the_plain_histogram_gives_the_published_map_and_ours_is_no_worse(
     name: str, expected: float, shared_data: Path
 ) -> None:
-    """The published figure is of mark, bigram and log-gap histograms, whose number of bins it does not tell."""
+    """The published figure is of mark, bigram and log-gap histograms, whose number of bins is not published."""
     folder = read_folder(shared_data / name, validate=False)
     assert folder.queries is not None
     task = make_task(folder.queries, folder.corpus, folder.relevance)

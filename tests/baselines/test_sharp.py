@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from naive import baselines as naive
 from naive.random_sequences import random_sequences
 from neuroseqret import methods
-from neuroseqret.baselines.sharp import GAMMAS, Sharp
+from neuroseqret.baselines.sharp import GAMMAS, Sharp, _tuning_part
 from neuroseqret.baselines.soft_dtw import LANES, sharp_costs
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
 from neuroseqret.measures.ranking import mean_average_precision
+from neuroseqret.training.task import TrainingTask
 
 VALUES = st.lists(st.floats(-3, 3), min_size=1, max_size=5).map(np.array)
 ONE = np.zeros(1, np.int64)
@@ -95,24 +96,36 @@ def test_fit_takes_the_best_gamma_on_validation_and_ranks(tmp_path) -> None:
     truth = Relevance.from_groups(part, corpus)
     found = {g: mean_average_precision(Sharp(g, model.scale).score(part, corpus), truth) for g in GAMMAS}
     assert found[model.gamma] == max(found.values())
-    assert model.info["validation"]["AP"] == pytest.approx(max(found.values()))
+    assert model.card.validation["AP"] == pytest.approx(max(found.values()))
+    assert model.card.notes["tried"] == pytest.approx({f"{g:g}": ap for g, ap in found.items()})
+    assert model.card.settings == {"gamma": None, "scale": None}
     assert found[model.gamma] > 0.6, "chance is a third"
     loaded = methods.load(model.save(tmp_path / "m"))
+    assert isinstance(loaded, Sharp)
+    assert (loaded.gamma, loaded.scale) == (model.gamma, model.scale)
     np.testing.assert_array_equal(loaded.score(part, corpus), model.score(part, corpus))
+
+
+def test_without_labels_nothing_is_chosen() -> None:
+    queries, corpus = rates(0, 45, True), rates(1, 60, False)
+    for asked in (None, queries.without_columns("group")):
+        model = Sharp().fit(asked, corpus)
+        assert model.gamma == 1.0
+        assert model.card.validation == {}
+        assert not model.card.unlabelled
 
 
 def test_test_queries_do_not_matter_to_fit() -> None:
     queries, corpus = rates(0, 45, True), rates(1, 60, False)
     seen = np.array(queries.column("split").to_pylist()) != "test"
-    assert Sharp().fit(queries, corpus).info["validation"] == Sharp().fit(queries[seen], corpus).info["validation"]
+    assert Sharp().fit(queries, corpus).card.notes == Sharp().fit(queries[seen], corpus).card.notes
 
 
 def test_budget_of_seconds_shrinks_the_tuning() -> None:
     queries, corpus = rates(0, 45, True), rates(1, 60, False)
-    truth = Relevance.from_groups(queries, corpus)
     sizes = []
     for seconds in (None, 0.005, 1e-9):
-        judged = Sharp._tuning_task(queries, corpus, truth, 0, seconds)
+        judged = _tuning_part(TrainingTask.of(queries, corpus, needs_labels=False, max_seconds=seconds))
         assert judged is not None
         sizes.append(len(judged[0]))
     assert sizes == sorted(sizes, reverse=True)
@@ -123,5 +136,5 @@ def test_budget_of_seconds_shrinks_the_tuning() -> None:
 def test_user_errors() -> None:
     with pytest.raises(UserError, match="gamma must be positive"):
         Sharp(gamma=0.0)
-    with pytest.raises(UserError, match="fit it"):
+    with pytest.raises(UserError, match="no scale; call fit"):
         Sharp().score(rates(0, 3, False), rates(1, 3, False))

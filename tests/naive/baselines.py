@@ -1,4 +1,4 @@
-"""Slow, obvious references of the baselines: loops, sums over all alignments, integrals by quadrature."""
+"""Slow and simple references for the baselines: loops, sums over all alignments, integrals by quadrature."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuroseqret.data.sequences import EventSequences
 
 
 def library(name: str) -> ModuleType:
-    """A library to compare with, its numba functions left uncompiled: compiling takes longer than the test itself."""
+    """Import a library to compare with, with its numba functions uncompiled: compiling takes longer than the test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
         return pytest.importorskip(name)
@@ -35,7 +35,7 @@ def standardised(values: Sequence[float]) -> list[float]:
 
 
 def best_correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    """The shorter slides over the longer; correlation from the z-normalised distance, stumpy's rules for constants."""
+    """Slide the shorter over the longer; correlation from the z-normalised distance, constants as in stumpy."""
     short, long = (a, b) if len(a) <= len(b) else (b, a)
     m = len(short)
     if m == 1:
@@ -94,7 +94,7 @@ def sharp_divergence(a: Sequence[float], b: Sequence[float], gamma: float) -> fl
 
 
 def integral(function: Callable[[float], float], end: float) -> float:
-    """By adaptive quadrature from 0."""
+    """Integrate from 0 to `end` by adaptive quadrature."""
     from scipy.integrate import quad
 
     return float(quad(function, 0.0, end, limit=400, epsabs=1e-11, epsrel=1e-10)[0])
@@ -123,7 +123,7 @@ def rmtpp_states(weights: Weights, marks: Sequence[int], log_gaps: Sequence[floa
 
 
 def rmtpp_rates(weights: Weights, state: np.ndarray, elapsed: float, time: float, highest: float = 20.0) -> list[float]:
-    """lambda_k: one exponential, shared out by a softmax."""
+    """lambda_k: one exponential, divided among the marks by a softmax."""
     level = float(weights["level.weight"][0] @ state + weights["level.bias"][0])
     total = math.exp(min(min(level, highest) + float(weights["slope"]) * elapsed, highest))
     logits = weights["mark_logits.weight"] @ state + weights["mark_logits.bias"]
@@ -169,7 +169,7 @@ def log_likelihood(
 
 
 def plain_histograms(marks: int, sequences: EventSequences, edges: np.ndarray) -> np.ndarray:
-    """Shares of marks, mark pairs and log gaps of every sequence: what the benchmark's own trivial baseline takes."""
+    """Shares of marks, mark pairs and log gaps of every sequence, as in the benchmark's own trivial baseline."""
     rows = []
     for one in sequences:
         of_marks, pairs, of_gaps = np.zeros(marks), np.zeros((marks, marks)), np.zeros(len(edges) + 1)

@@ -1,4 +1,4 @@
-"""The causal self-attention stack of SAHP and THP: dimension 128, two heads, the shared attention blocks."""
+"""The causal self-attention of SAHP and THP: dimension 128, two heads, two blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLOCKS, DROPOUT = 2, 0.1
 
 
 class AttentionStack(nn.Module):
-    """(B, L, WIDTH) to (B, L, WIDTH), each position from itself and those before it."""
+    """Maps (B, L, WIDTH) to (B, L, WIDTH); each position sees itself and earlier ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class AttentionStack(nn.Module):
 
 
 def frequencies() -> Tensor:
-    """10000^(-2j / WIDTH), j < WIDTH / 2: those of the transformer's position encoding."""
+    """10000^(-2j / WIDTH) for j < WIDTH / 2, as in the transformer's position encoding."""
     return torch.exp(torch.arange(0, WIDTH, 2) * (-math.log(10000.0) / WIDTH))
 
 

@@ -1,88 +1,95 @@
-"""Training shared by the contrastive baselines: in-batch softmax over pairs, the best weights by validation MAP."""
+"""Training shared by `gru` and `histogram-metric`: in-batch softmax over pairs, the best weights by validation MAP."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from neuroseqret.baselines.settings import BaselineSettings
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.data.sequences import EventSequences, IntArray
-from neuroseqret.data.splits import split_rows_if_any
+from neuroseqret.data.sequences import IntArray
 from neuroseqret.measures.ranking import mean_average_precision
-from neuroseqret.models.base import Scores
-from neuroseqret.training.log import TrainingLog
-from neuroseqret.training.loop import LoopSettings, TrainingResult, train
+from neuroseqret.models.base import Role, Scores
+from neuroseqret.models.card import Outcome
+from neuroseqret.training.checkpoint import Checkpoint
+from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.losses import in_batch_softmax
 from neuroseqret.training.sampling import PairSampler
+from neuroseqret.training.task import TrainingTask
 
-Side = Literal["query", "corpus"]
-JUDGED_CORPUS = 2048  # validation while training ranks at most so many corpus sequences
+JUDGED_CORPUS = 2048  # validation during training ranks at most this many corpus sequences
+
+
+class ContrastiveSettings(BaselineSettings):
+    """How a contrastive method learns."""
+
+    temperature: float = 0.1
+    batch: int = 64  # anchors of a step
+    loop: LoopSettings
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What validation looks at while a method learns to rank: rows of both sides, and who is relevant to whom."""
+    """What validation ranks during training: rows of queries and corpus, and the relevance between them."""
 
     queries: IntArray
     corpus: IntArray
     relevance: Relevance
 
     @classmethod
-    def of(cls, relevance: Relevance, validation: IntArray, seed: int) -> Judged | None:
-        """The validation queries with something relevant among `JUDGED_CORPUS` sequences drawn by the seed."""
-        drawn = np.random.default_rng(seed).permutation(relevance.corpus_size)[:JUDGED_CORPUS]
-        listed = relevance.select_queries(validation).select_corpus(np.sort(drawn))
+    def of(cls, task: TrainingTask) -> Judged | None:
+        """The validation queries with a relevant sequence among `JUDGED_CORPUS` that are drawn by the seed."""
+        drawn = np.random.default_rng(task.seed).permutation(task.relevance.corpus_size)[:JUDGED_CORPUS]
+        listed = task.relevance.select_queries(task.validation_rows).select_corpus(np.sort(drawn))
         some = np.flatnonzero(listed.counts > 0)
-        return cls(validation[some], np.sort(drawn), listed.select_queries(some)) if len(some) else None
+        if not len(some):
+            return None
+        return cls(task.validation_rows[some], np.sort(drawn), listed.select_queries(some))
 
 
 def train_contrastive(
     network: nn.Module,
-    encode: Callable[[Side, IntArray], Tensor],
-    embed_all: Callable[[Side, IntArray], Scores],
-    queries: EventSequences,
-    relevance: Relevance,
-    settings: LoopSettings,
-    *,
-    size: int,
-    temperature: float,
-    seed: int,
-    log: TrainingLog,
-) -> TrainingResult:
-    r"""Fit `network` so that unit vectors of relevant pairs are near.
+    encode: Callable[[Role, IntArray], Tensor],
+    embed_all: Callable[[Role, IntArray], Scores],
+    task: TrainingTask,
+    settings: ContrastiveSettings,
+    checkpoint: Checkpoint | None,
+) -> Outcome:
+    """Train `network` so that the unit vectors of relevant pairs are close.
 
-    `encode` gives the unit vectors (rows, D) of query or corpus rows with gradients, in training; `embed_all` gives
-    them without, for validation. The loss is the multi-positive in-batch softmax of cosines over `temperature`; half
-    of the anchors are train queries, half corpus sequences that share a group with another one.
+    `encode` gives the unit vectors (rows, D) of query or corpus rows with gradients, for training; `embed_all` gives
+    them without, for validation. The loss is the multi-positive in-batch softmax of cosines divided by the
+    temperature; half of the anchors are train queries, half are corpus sequences that share a group with another one.
     """
-    sampler = PairSampler(relevance, split_rows_if_any(queries, "train"), size=size, seed=seed)
-    judged = Judged.of(relevance, split_rows_if_any(queries, "validation"), seed)
+    sampler = PairSampler(task.relevance, task.train_rows_if_any, size=settings.batch, seed=task.seed)
+    judged = Judged.of(task)
 
     def loss(step: int) -> Tensor:
         batch = sampler.batch(step)
         anchors = torch.cat([encode("query", batch.queries), encode("corpus", batch.pseudo)])
         scores = anchors @ encode("corpus", batch.corpus).T
         positive, ignore = torch.from_numpy(batch.positive), torch.from_numpy(batch.ignore)
-        return in_batch_softmax(scores, positive, temperature, ignore)
+        return in_batch_softmax(scores, positive, settings.temperature, ignore)
 
     def validate(judged: Judged) -> float:
         with torch.no_grad():
             scores = embed_all("query", judged.queries) @ embed_all("corpus", judged.corpus).T
         return mean_average_precision(scores, judged.relevance)
 
-    return train(
+    result = train(
         network,
         loss,
-        settings,
-        seed=seed,
+        settings.loop.model_copy(update={"max_seconds": task.seconds_left}),
+        seed=task.seed,
         phase="contrastive",
         validate=None if judged is None else partial(validate, judged),
-        sequences_per_step=2 * size,
-        log=log,
+        sequences_per_step=2 * settings.batch,
+        log=task.log,
+        checkpoint=checkpoint,
     )
+    return Outcome.of("AP", result.best)

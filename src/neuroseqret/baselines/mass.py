@@ -1,19 +1,19 @@
 r"""MASS, Mueen's algorithm for similarity search: the best match of the shorter series inside the longer one.
 
-The shorter series s (m values) slides over the longer one; at each place the z-normalised Euclidean distance is
+The shorter series s (m values) slides over the longer one. At each place i the z-normalised Euclidean distance is
 
 .. math:: d_i = \sqrt{2m (1 - \rho_i)}, \qquad \rho_i = \text{Pearson correlation of } s \text{ and the window at } i,
 
-and the pair's score is the largest correlation, :math:`\max_i \rho_i = 1 - \min_i d_i^2 / 2m`. For candidates that
-are all at least as long as the query this ranks as the least distance does; as a correlation it can be compared
-between pairs with different m too.
+and the score of the pair is the largest correlation, :math:`\max_i \rho_i = 1 - \min_i d_i^2 / 2m`. If all candidates
+are at least as long as the query, this gives the same ranking as the least distance; unlike the distance, a correlation
+can also be compared between pairs with different m.
 
-The algorithm's trick is to take the sliding products by FFT. That pays for long series only, so pairs of up to
-`FFT_PAYS` products take them one by one, compiled and over all candidates in one call: 0.1 to 2 microseconds a pair
-of event sequences, where a call of `stumpy.mass`, which gives the same numbers, takes about a millisecond.
+The algorithm computes the sliding products by FFT. This is faster for long series only, so for pairs of up to
+`FFT_PAYS` products they are computed one by one, compiled and over all candidates in one call: 0.1 to 2 microseconds
+per pair of event sequences. A call of `stumpy.mass`, which gives the same numbers, takes about a millisecond.
 
-Conventions of stumpy: two constant windows are at distance 0, a constant and a varying one at sqrt(m), that is
-correlation 1/2. Where m = 1 there is no shape to compare, and every pair gets that 1/2.
+Constant windows follow stumpy: two of them have distance 0; a constant and a varying one have distance sqrt(m), which
+is correlation 1/2. If m = 1 there is no shape to compare, and the score is 1/2.
 
 Mueen et al., "The fastest similarity search algorithm for time series subsequences under Euclidean distance", 2017.
 Law, "STUMPY: A powerful and scalable Python library for time series data mining", JOSS 2019.
@@ -22,26 +22,28 @@ Law, "STUMPY: A powerful and scalable Python library for time series data mining
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numba
 import numpy as np
 
 from neuroseqret.baselines.series import Series, SeriesBaseline, inter_event_times, standardise
+from neuroseqret.baselines.settings import NoSettings
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 
 #: From about this many products in a pair, FFT is faster (measured on one core).
 FFT_PAYS = 1_000_000
-#: A window whose deviation is below this share of its whole series' deviation is constant.
+#: A window counts as constant if its deviation is below this share of the deviation of its whole series.
 FLAT = 1e-6
 NEUTRAL = 0.5
 
 
 @dataclass(frozen=True)
 class Windowed:
-    """Standardised series with prefix sums, from which any window's mean and deviation follow at once."""
+    """Standardised series with prefix sums, which give mean and deviation of any window in constant time."""
 
     series: Series
-    sums: FloatArray  # of the values, one more than values in every series: begins at offsets[i] + i
+    sums: FloatArray  # of the values; series i has one more sum than values and begins at offsets[i] + i
     squares: FloatArray
 
     @classmethod
@@ -59,7 +61,10 @@ class Windowed:
 class MASS(SeriesBaseline[Windowed]):
     """Ranks by the best z-normalised match of the shorter series of inter-event times within the longer."""
 
-    name = "mass"
+    name: ClassVar[str] = "mass"
+
+    def __init__(self) -> None:
+        super().__init__(NoSettings())
 
     def prepare(self, sequences: EventSequences) -> Windowed:
         return Windowed.of(standardise(inter_event_times(sequences)))
@@ -81,9 +86,9 @@ def _correlation_by_fft(
     short: FloatArray, short_sums: FloatArray, short_squares: FloatArray,
     long: FloatArray, long_sums: FloatArray, long_squares: FloatArray,
 ) -> float:  # fmt: skip
-    """The same as `_slide`, with all products from one pair of transforms."""
+    """The same as `_slide`, with all products computed by FFT."""
     m, windows = len(short), len(long) - len(short) + 1
-    size = 1 << (len(long) - 1).bit_length()  # no product of a whole window wraps round
+    size = 1 << (len(long) - 1).bit_length()  # long enough that no window wraps around
     products = np.fft.irfft(np.fft.rfft(long, size) * np.fft.rfft(short, size).conj(), size)[:windows]
     mean = (long_sums[m:] - long_sums[:-m]) / m
     variance = (long_squares[m:] - long_squares[:-m]) / m - mean**2
@@ -112,7 +117,7 @@ def _slide(
     short: FloatArray, short_sums: FloatArray, short_squares: FloatArray,
     long: FloatArray, long_sums: FloatArray, long_squares: FloatArray,
 ) -> float:  # fmt: skip
-    """Largest correlation of `short` with a window of `long`; both standardised as wholes, or all 0 if constant."""
+    """Largest correlation of `short` with a window of `long`; each is standardised, or all 0 if constant."""
     m = len(short)
     if m == 1:
         return NEUTRAL

@@ -1,60 +1,33 @@
-"""Chance: a random score for every pair, so that every table shows what knowing nothing gives."""
+"""Chance: a random score for every pair, so that every table shows what a method without knowledge reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from os import PathLike
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from typing_extensions import Self
 
-from neuroseqret.data.relevance import Relevance
-from neuroseqret.data.sequence import EventSequence
+from neuroseqret.baselines.settings import NoSettings
+from neuroseqret.baselines.unlearned import Unlearned
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.measures.ties import id_keys, pair_keys
-from neuroseqret.models.base import RelevanceModel, Scores
-from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.models.base import Scores
 
 
-class Random(RelevanceModel):
+class Random(Unlearned):
     """Scores uniform in [0, 1), a hash of (seed, query id, candidate id): the same pair always scores the same."""
 
     name: ClassVar[str] = "random"
 
     def __init__(self) -> None:
-        self.seed = 0
+        super().__init__(NoSettings())
 
-    def fit(
-        self,
-        queries: EventSequences,
-        corpus: EventSequences,
-        relevance: Relevance | None = None,
-        *,
-        seed: int = 0,
-        max_seconds: float | None = None,
-        **options: Any,
-    ) -> Self:
-        """Nothing is learned; the seed decides the scores."""
-        self.seed = seed
-        return self
+    @property
+    def seed(self) -> int:
+        """The seed of `fit`, which decides all scores; 0 before."""
+        return 0 if self.card is None else self.card.seed
 
-    def score(
-        self, queries: EventSequence | EventSequences | Iterable[EventSequence], candidates: EventSequences
-    ) -> Scores:
-        # Another hash than the one that breaks ties, so that the two orders have nothing to do with each other.
+    def compute_scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
+        # A different hash from the one that breaks ties, so that the two orders are independent.
         salt = self.seed + (1 << 32)
-        keys = pair_keys(id_keys(EventSequences.of(queries).ids, salt), id_keys(candidates.ids, salt))
-        scores = ((keys >> np.uint64(40)).astype(np.float64) / 2**24).astype(np.float32)
-        return scores[0] if isinstance(queries, EventSequence) else scores
-
-    def save(self, folder: str | PathLike[str]) -> Path:
-        return write_model(folder, self.name, {"seed": self.seed}, {})
-
-    @classmethod
-    def load(cls, folder: str | PathLike[str]) -> Self:
-        config, _ = read_model(folder, cls.name)
-        made = cls()
-        made.seed = int(config["seed"])
-        return made
+        keys = pair_keys(id_keys(queries.ids, salt), id_keys(candidates.ids, salt))
+        return ((keys >> np.uint64(40)).astype(np.float64) / 2**24).astype(np.float32)

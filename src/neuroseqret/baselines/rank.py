@@ -1,11 +1,11 @@
-r"""Rank-RMTPP, Rank-SAHP and Rank-THP: the point processes with a ranking loss beside the likelihood.
+r"""Rank-RMTPP, Rank-SAHP and Rank-THP: the point processes trained with a ranking loss and the likelihood.
 
 .. math:: \text{loss} = \frac{1}{|A|} \sum_{(q, c_+, c_-) \in A}
           \big[\delta + \cos(e_q, e_{c_-}) - \cos(e_q, e_{c_+})\big]_+ \;-\; w \cdot \text{log-likelihood per event},
 
-e the mean states, A the active pairs of a batch: half of the anchors are train queries, half corpus sequences that
-share a group with another one, and each one's negatives are the others' relevant sequences. The weights that rank
-validation best are kept.
+where e are the mean states and A the active pairs of a batch. Half of the anchors are train queries, half are corpus
+sequences that share a group with another one; the negatives of an anchor are the relevant sequences of the others.
+The weights that rank the validation queries best are kept.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ import torch
 from torch import Tensor
 
 from neuroseqret.baselines.contrastive import Judged
-from neuroseqret.baselines.point_process import BATCH, LONGEST, PointProcessBaseline, Task
+from neuroseqret.baselines.point_process import BATCH, LONGEST, PointProcessBaseline
 from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.baselines.sahp import SAHP
 from neuroseqret.baselines.thp import THP
 from neuroseqret.data.batching import join, pad
-from neuroseqret.data.relevance import Relevance
 from neuroseqret.measures.ranking import mean_average_precision
 from neuroseqret.training.augment import crop
 from neuroseqret.training.losses import pairwise_hinge
 from neuroseqret.training.sampling import PairSampler
+from neuroseqret.training.task import TrainingTask
 
 MARGIN = 0.5
-LIKELIHOOD = 0.1  # weight of the likelihood beside the ranking loss
+LIKELIHOOD = 0.1  # weight of the likelihood relative to the ranking loss
 
 
 class Ranked(PointProcessBaseline):
-    """Put before a point process in the bases, this makes it the supervised one."""
+    """Listed before a point process among the bases, this makes it the supervised method."""
 
+    needs_labels: ClassVar[bool] = True
     judged_by: ClassVar[str] = "AP"
 
-    def loss(self, task: Task) -> Callable[[int], Tensor]:
-        relevance = _relevance(task)
-        sampler = PairSampler(relevance, task.train, size=BATCH // 2, seed=task.seed)
+    def loss(self, task: TrainingTask) -> Callable[[int], Tensor]:
+        """Pairwise hinge of the cosines minus the weighted log-likelihood per event."""
+        sampler = PairSampler(task.relevance, task.train_rows_if_any, size=BATCH // 2, seed=task.seed)
 
         def of_step(step: int) -> Tensor:
             pairs = sampler.batch(step)
@@ -55,17 +56,13 @@ class Ranked(PointProcessBaseline):
 
         return of_step
 
-    def judge(self, task: Task) -> Callable[[], float] | None:
-        """MAP of the validation queries."""
-        judged = Judged.of(_relevance(task), task.validation, task.seed)
+    def judge(self, task: TrainingTask) -> Callable[[], float] | None:
+        """MAP of the validation queries; None where there are none."""
+        judged = Judged.of(task)
         if judged is None:
             return None
         queries, candidates, truth = task.queries[judged.queries], task.corpus[judged.corpus], judged.relevance
-        return lambda: mean_average_precision(self.score(queries, candidates), truth)
-
-
-def _relevance(task: Task) -> Relevance:
-    return Relevance.from_groups(task.queries, task.corpus) if task.relevance is None else task.relevance
+        return lambda: mean_average_precision(self.compute_scores(queries, candidates), truth)
 
 
 class RankRMTPP(Ranked, RMTPP):

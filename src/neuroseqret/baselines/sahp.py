@@ -1,15 +1,15 @@
 r"""SAHP, the self-attentive Hawkes process.
 
-Input of event i: :math:`E_{x_i}` + sines and cosines of :math:`i / 10000^{2j/D} + \omega_j \Delta t_i`, a position
-encoding that gaps shift; causal self-attention gives :math:`h_i`; and the intensity falls or rises exponentially from
-a start to a level that it converges to,
+The input of event i is :math:`E_{x_i}` plus sines and cosines of :math:`i / 10000^{2j/D} + \omega_j \Delta t_i`, a
+position encoding that is shifted by the gaps. Causal self-attention gives :math:`h_i`. The intensity moves
+exponentially from a start value to the level that it converges to,
 
 .. math:: \lambda_k(t_i + \tau) = \mathrm{softplus}_{\beta_k}\big(\mu_k + (\eta_k - \mu_k) e^{-\gamma_k \tau}\big), \\
           \mu = \mathrm{gelu}(W_\mu h_i), \quad \eta = \mathrm{gelu}(W_\eta h_i), \quad
           \gamma = \mathrm{softplus}(W_\gamma h_i).
 
-Zhang et al., "Self-attentive Hawkes process", ICML 2020. The sharpness beta is EasyTPP's: since gelu is above -0.17, a
-plain softplus could not go below 0.6 events in a mean gap for every mark.
+Zhang et al., "Self-attentive Hawkes process", ICML 2020. The sharpness beta comes from EasyTPP: since gelu is
+above -0.17, a plain softplus could not go below 0.6 events per mean gap for every mark.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuroseqret.baselines.attentive import WIDTH, AttentionStack, frequencies, waves
-from neuroseqret.baselines.intensity import Events, LogSoftplus, PointProcess
+from neuroseqret.baselines.intensity import Events, IntensityProcess, LogSoftplus
 from neuroseqret.baselines.point_process import PointProcessBaseline
 
 
-class SAHPNetwork(PointProcess):
-    """Attention over events at time-shifted positions; the intensity decays to a level of its own."""
+class SAHPNetwork(IntensityProcess):
+    """Attention over events at time-shifted positions; each intensity converges to its level."""
 
     frequency: Tensor
 
     def __init__(self, marks: int) -> None:
         super().__init__()
         self.marks, self.width = marks, WIDTH
-        self.mark = nn.Embedding(marks + 1, WIDTH)  # the last one: any unknown mark
+        self.mark = nn.Embedding(marks + 1, WIDTH)  # the last row is for all unknown marks
         self.register_buffer("frequency", frequencies(), persistent=False)
         self.shift = nn.Linear(1, WIDTH // 2, bias=False)
         self.attention = AttentionStack()

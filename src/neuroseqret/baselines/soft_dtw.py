@@ -2,17 +2,17 @@ r"""Sharp soft-DTW of many pairs of series at once, compiled and vectorised over
 
 Soft-DTW puts a Gibbs distribution over all alignment paths, with weights exp(-cost / gamma). Its *sharp* form is the
 expected cost under that distribution, :math:`\langle E, C \rangle` with :math:`E = \nabla_C \text{soft-DTW}_\gamma(C)`.
-The usual way is a forward pass for soft-DTW and a backward pass for E. One forward pass is enough, since path
-probabilities and expected costs obey recursions side by side (A, B over the three cells before):
+The usual way is a forward pass for soft-DTW and a backward pass for E. One forward pass is enough, since two recursions
+can be computed together (A and B run over the three preceding cells):
 
 .. math:: R_{ij} = C_{ij} - \gamma \log \sum_A e^{-R_A / \gamma}, \qquad
           S_{ij} = C_{ij} + \sum_A \frac{e^{-R_A / \gamma}}{\sum_B e^{-R_B / \gamma}} S_A,
 
-and :math:`S_{nm}` is the value. :math:`C_{ij} = \frac12 (a_i - b_j)^2`, as in the original.
+and :math:`S_{nm}` is the result. :math:`C_{ij} = \frac12 (a_i - b_j)^2`, as in the original.
 
-Cells of one pair wait for one another, those of different pairs do not: `LANES` candidates of like length are worked
-on together, in loops that the compiler turns into vector instructions. It cannot do that with calls of exp and log;
-hence the two polynomials below, right to 1e-9.
+The cells of one pair depend on each other, those of different pairs do not: `LANES` candidates of similar length are
+computed together, in loops that the compiler turns into vector instructions. It cannot do this with calls of exp and
+log; the two polynomials below, exact to 1e-9, replace them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _VECTOR = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "a
 
 @numba.njit(inline="always", **_VECTOR)
 def _exp_minus(x: float) -> float:
-    """exp(-x) for x >= 0: Taylor's series at x / 128, squared seven times; nothing is below exp(-60)."""
+    """exp(-x) for x >= 0: Taylor's series at x / 128, squared seven times; x is cut off at 60."""
     x = x if x < 60.0 else 60.0
     y = x * _EXP_STEP
     e = 1 + y * (1 + y * (1 / 2 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y * (1 / 720 + y * (1 / 5040)))))))
@@ -58,9 +58,9 @@ def _align(
     a: FloatArray, a_lengths: IntArray, b: FloatArray, b_lengths: IntArray, gamma: float,
     soft: FloatArray, sharp: FloatArray, state: FloatArray, result: FloatArray,
 ) -> None:  # fmt: skip
-    """Sharp costs of `LANES` pairs: a (n, LANES) and b (m, LANES), each lane padded below its own length.
+    """Sharp costs of `LANES` pairs: a (n, LANES) and b (m, LANES), each lane padded after its own length.
 
-    A cell looks back only, so what is computed in the padding reaches no lane's result.
+    A cell depends on earlier cells only, so padding does not affect the result of any lane.
     """
     inverse = 1 / gamma
     diagonal, diagonal_sharp, left, left_sharp = state[0], state[1], state[2], state[3]
@@ -106,8 +106,8 @@ def sharp_costs(
 ) -> FloatArray:  # fmt: skip
     """Sharp costs of the pairs (a_rows[k], b_rows[k]): (pairs,).
 
-    `room` is the length of the longest series. Pairs that follow one another share the lanes, so they should come
-    in order of length: lanes are as long as their longest series.
+    `room` is the length of the longest series. Successive pairs are computed together, and their lanes are as
+    long as the longest series among them, so order the pairs by length.
     """
     costs, result = np.empty(len(a_rows)), np.empty(LANES)
     lanes_a, lanes_b = np.zeros((room, LANES)), np.zeros((room, LANES))
@@ -127,7 +127,7 @@ def sharp_costs(
 
 @numba.njit(cache=True)
 def _load(values: FloatArray, offsets: IntArray, row: int, lanes: FloatArray, lengths: IntArray, lane: int) -> int:
-    """Put a series into a lane; its length. What an earlier series left behind it is padding like any other."""
+    """Copy a series into a lane and return its length. Values left by an earlier series are padding."""
     length = offsets[row + 1] - offsets[row]
     for i in range(length):
         lanes[i, lane] = values[offsets[row] + i]

@@ -1,13 +1,12 @@
 r"""THP, the transformer Hawkes process.
 
-Input of event i: :math:`E_{x_i}` + sines and cosines of :math:`t_i / 10000^{2j/D}`; causal self-attention gives
-:math:`h_i`; and the intensity until the next event is
+The input of event i is :math:`E_{x_i}` plus sines and cosines of :math:`t_i / 10000^{2j/D}`. Causal self-attention
+gives :math:`h_i`. The intensity until the next event is
 
 .. math:: \lambda_k(t_i + \tau) = \mathrm{softplus}_{\beta_k}
           \Big(\alpha_k \frac{\tau}{t_i + 1} + w_k^\top h_i + b_k\Big).
 
-The paper divides by :math:`t_i`, which is 0 where the window starts with an event; its authors' code adds 1, and so
-does this.
+The paper divides by :math:`t_i`, which is 0 if the window starts with an event; the authors' code adds 1, as does this.
 
 Zuo et al., "Transformer Hawkes process", ICML 2020.
 """
@@ -18,19 +17,19 @@ import torch
 from torch import Tensor, nn
 
 from neuroseqret.baselines.attentive import WIDTH, AttentionStack, frequencies, waves
-from neuroseqret.baselines.intensity import Events, LogSoftplus, PointProcess
+from neuroseqret.baselines.intensity import Events, IntensityProcess, LogSoftplus
 from neuroseqret.baselines.point_process import PointProcessBaseline
 
 
-class THPNetwork(PointProcess):
-    """Attention over events at their times; the intensity changes about linearly until the next event."""
+class THPNetwork(IntensityProcess):
+    """Attention over events at their times; the intensity changes almost linearly until the next event."""
 
     frequency: Tensor
 
     def __init__(self, marks: int) -> None:
         super().__init__()
         self.marks, self.width = marks, WIDTH
-        self.mark = nn.Embedding(marks + 1, WIDTH)  # the last one: any unknown mark
+        self.mark = nn.Embedding(marks + 1, WIDTH)  # the last row is for all unknown marks
         self.register_buffer("frequency", frequencies(), persistent=False)
         self.attention = AttentionStack()
         self.base, self.drift = nn.Linear(WIDTH, marks), nn.Parameter(torch.full((marks,), -0.1))

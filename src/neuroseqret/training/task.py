@@ -80,6 +80,11 @@ class TrainingTask:
             unlabelled,
         )
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether `relevance` is known: given, or by the groups of queries and corpus."""
+        return self.labels is not None or (self.queries.groups is not None and self.corpus.groups is not None)
+
     @cached_property
     def relevance(self) -> Relevance:
         """Who is relevant to whom: as given, else by group."""
@@ -134,5 +139,4 @@ class TrainingTask:
 
     def relevance_fingerprint(self) -> str:
         """Of the labels; methods that learn without any have none."""
-        labelled = self.labels is not None or (self.queries.groups is not None and self.corpus.groups is not None)
-        return self.relevance.fingerprint() if labelled else "unlabelled"
+        return self.relevance.fingerprint() if self.has_labels else "unlabelled"
