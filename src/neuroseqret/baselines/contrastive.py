@@ -84,7 +84,7 @@ def train_contrastive(
     result = train(
         network,
         loss,
-        settings.loop.model_copy(update={"max_seconds": task.seconds_left}),
+        settings.loop.model_copy(update={"max_seconds": task.max_seconds}),
         seed=task.seed,
         phase="contrastive",
         validate=None if judged is None else partial(validate, judged),

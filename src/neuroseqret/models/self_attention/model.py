@@ -177,8 +177,8 @@ class SelfAttention(Embedder, Resumable):
         return ModelState(self.trained_card(time_scale=self.scale, constants={"horizon": self.horizon}), tensors)
 
     def restore(self, state: ModelState) -> None:
-        assert state.card.time_scale is not None
-        self.scale, self.horizon = state.card.time_scale, state.card.constants["horizon"]
+        self.scale = TimeScale.model_validate(state.card.time_scale)
+        self.horizon = state.card.constants["horizon"]
         self.marks = state.card.marks
         self.classes = MarkClasses(self.marks, state.tensors.get("network.process.classes.of_mark"))
         markov = under(state.tensors, "markov")
