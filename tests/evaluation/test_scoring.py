@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from naive import evaluation as naive
+from naive import measures as naive
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.data.splits import split_rows_if_any
-from neuroseqret.measures.ranking import mean_average_precision
+from neuroseqret.measures.ranks import mean_average_precision
 from neuroseqret.models.base import Scores
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, TrainingResult, train

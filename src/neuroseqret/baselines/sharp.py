@@ -27,7 +27,7 @@ from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.data.splits import ensure_split, split_rows_if_any
 from neuroseqret.errors import UserError
-from neuroseqret.measures.ranking import mean_average_precision
+from neuroseqret.measures.ranks import mean_average_precision
 
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0)
 #: Cells of alignment tables that choosing gamma may fill, over all values: about 15 seconds of one core.

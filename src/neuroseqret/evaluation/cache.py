@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers
-from neuroseqret.measures.measures import MEASURES
+from neuroseqret.measures.table import MEASURES
 from neuroseqret.storage.files import cache_folder, new_file
 
 

@@ -21,7 +21,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.runner import Result
 from neuroseqret.evaluation.significance import fisher_exact_test, holm, randomisation_test
-from neuroseqret.measures.measures import MEASURES
+from neuroseqret.measures.table import MEASURES
 from neuroseqret.readers.trec import write_run
 from neuroseqret.storage.files import new_folder
 

@@ -24,7 +24,7 @@ from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result
 from neuroseqret.evaluation.code import code_version
 from neuroseqret.evaluation.protocol import Task
 from neuroseqret.evaluation.scoring import Answers, Progress, answer, silent
-from neuroseqret.measures.measures import MEASURES
+from neuroseqret.measures.table import MEASURES
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.model_folder import read_config
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import Task
-from neuroseqret.measures.measures import per_query
+from neuroseqret.measures.table import per_query
 from neuroseqret.measures.ties import order_keys
 from neuroseqret.models.base import Embedder, RelevanceModel, Role, Scores
 

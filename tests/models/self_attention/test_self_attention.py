@@ -15,7 +15,7 @@ from neuroseqret.data.batching import pad
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.measures.ranking import mean_average_precision
+from neuroseqret.measures.ranks import mean_average_precision
 from neuroseqret.models.model_folder import read_model, write_model
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.time_scale import Inputs
