@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments import drawing
-from experiments.cells import Result
 from experiments.hash_curve import BITS, LENGTHS, TABLES, WAYS, K, Point, Vectors, curve
 from experiments.lab import Lab, Piece
 from experiments.markdown import NOTHING, Finding, bold_best, counted, decimals, number, picture, table
 from experiments.measured import DIFFERENT, Measured
 from experiments.plan import Fit, View
+from experiments.result_cells import Result
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.models.base import Embedder
 
@@ -56,7 +56,7 @@ def measure(lab: Lab) -> None:
     for data in lab.data:
         fit = Fit(data=data, method="self")
         for way in WAYS if lab.wanted(fit) else ():
-            config = lab.piece_config("hashing", fit, "experiments.hash_curve", way=way)
+            config = lab.piece_config("hashing", fit, way=way)
             pieces.append(Piece(f"{data}/hashing/{way}", config, partial(look, fit, way)))
     lab.run_pieces(pieces)
 

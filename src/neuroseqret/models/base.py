@@ -17,7 +17,7 @@ import numpy.typing as npt
 from typing_extensions import Self
 
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.data.sequences import EventSequence, EventSequences
+from neuroseqret.data.sequences import EventSequence, EventSequences, IntArray
 
 Scores = npt.NDArray[np.float32]
 Role = Literal["query", "corpus"]
@@ -76,6 +76,11 @@ class Embedder(RelevanceModel):
     ) -> Scores:
         """Unit vectors (sequences, dimension) float32; a query may be embedded differently from the corpus."""
 
+    @property
+    def score_is_cosine(self) -> bool:
+        """Whether `score` is the dot product of the embeddings and nothing else."""
+        return type(self).score is Embedder.score
+
     def score(
         self,
         queries: EventSequence | EventSequences | Iterable[EventSequence],
@@ -83,3 +88,25 @@ class Embedder(RelevanceModel):
     ) -> Scores:
         scores = self.embed(queries, "query") @ self.embed(candidates, "corpus").T
         return scores[0] if isinstance(queries, EventSequence) else scores
+
+
+class Reranker(RelevanceModel):
+    """A second stage: puts the best candidates of its first stage in a new order."""
+
+    @abstractmethod
+    def rerank(
+        self,
+        queries: EventSequence | EventSequences | Iterable[EventSequence],
+        corpus: EventSequences,
+        first_stage_scores: Scores | None = None,
+        depth: int = 100,
+    ) -> Scores:
+        """The whole corpus in the first stage's order, its `depth` best put into the order of this model's scores.
+
+        Shapes as in `score`; the numbers are ranks (listed candidates) and differences of first-stage scores (the
+        others), made to be sorted. `first_stage_scores` (queries, corpus) spares the first stage's work.
+        """
+
+    @abstractmethod
+    def score_listed(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
+        """Scores of the listed corpus rows of each query: (Q, depth)."""

@@ -23,7 +23,7 @@ from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.data.splits import ensure_split, split_rows, split_rows_if_any
 from neuroseqret.errors import UserError
-from neuroseqret.models.base import RelevanceModel, Scores
+from neuroseqret.models.base import Reranker, Scores
 from neuroseqret.models.cross.literal_cross import Kind, LiteralCross
 from neuroseqret.models.cross.literal_scoring import fit_literal
 from neuroseqret.models.cross.memory import RelevanceMemory
@@ -43,7 +43,7 @@ _MEANING = ("marks", "mark_names", "time_unit")  # of the sequences, where those
 _FIRST_SHARE = 0.6  # of the wall clock, where the first stage is fitted too
 
 
-class SecondStage(RelevanceModel):
+class SecondStage(Reranker):
     """`preset` and overrides as in `cross_presets`; `first_stage` is a trained SelfAttention, else `fit` makes one."""
 
     literal_kind: Kind

@@ -166,6 +166,10 @@ class SelfAttention(Embedder):
         return self.network.projection.dimension
 
     @property
+    def score_is_cosine(self) -> bool:
+        return self.settings.similarity.form == "none" and self.settings.similarity.kernel
+
+    @property
     def device(self) -> torch.device:
         """Where the network computes."""
         return next(self.network.parameters()).device
