@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cli.calling import call
-from experiments.__main__ import run
+from experiments.__main__ import EXPERIMENTS, run
 from experiments.plan import Fit, View
 from experiments.result_cells import ResultCells
 from fake_cells import put, ranking
 from neuroseqret.cli import console
+from neuroseqret.methods import BASELINES, MODELS
 
 
 def experiment(*arguments):
@@ -77,6 +78,20 @@ def test_a_mistake_is_one_line(arguments, line):
     assert done.returncode == 2
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_lists_experiments_and_methods():
+    done = experiment("--help")
+    said = "".join(done.stdout.split())
+    assert done.returncode == 0
+    assert ",".join(EXPERIMENTS) in said
+    assert ",".join([*MODELS, *BASELINES]) in said
+
+
+def test_a_budget_must_be_a_number():
+    done = experiment("all", "--max-seconds", "nan")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "Invalid value for '--max-seconds'" in done.stderr
 
 
 def test_damaged_cells_and_unwritable_places_are_one_line(data, tmp_path):
