@@ -40,7 +40,7 @@ def unwarped_pair(model: SelfAttention, task: RankingTask) -> dict[str, Any]:
     warp = model.network.unwarp
     if warp is None:
         raise UserError("the model has no unwarping")
-    row, hit = _typical_pair(task)
+    row, hit = typical_pair(task)
     times = torch.linspace(0, warp.horizon, GRID, dtype=torch.float64)
     with torch.no_grad():
         mapped = warp(times).numpy()
@@ -55,7 +55,7 @@ def unwarped_pair(model: SelfAttention, task: RankingTask) -> dict[str, Any]:
     }
 
 
-def _typical_pair(task: RankingTask) -> tuple[int, int]:
+def typical_pair(task: RankingTask) -> tuple[int, int]:
     """The query with the median number of events, and the relevant sequence whose number is nearest."""
     order = np.argsort(task.queries.lengths, kind="stable")
     row = int(order[len(order) // 2])

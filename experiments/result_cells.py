@@ -52,7 +52,7 @@ class ResultCells:
         file.parent.mkdir(parents=True, exist_ok=True)
         content = {"config": config, "commit": commit(), "result": result}
         with new_file(file) as path:
-            path.write_text(_text(content) + "\n", encoding="utf-8")
+            path.write_text(json_text(content) + "\n", encoding="utf-8")
 
     def all(self) -> Iterator[tuple[str, Config, Result]]:
         """Yield name, configuration and result of every cell, sorted by name."""
@@ -110,9 +110,9 @@ def commit() -> str:
     return git("rev-parse", "--short=10", "HEAD") + ("+" if changed else "")
 
 
-def _text(value: Any, depth: int = 0) -> str:
+def json_text(value: Any, depth: int = 0) -> str:
     """Return JSON with one line per key and lists on one line, so that a changed cell makes a readable diff."""
     if isinstance(value, dict) and value:
-        inner = [f"{' ' * (depth + 1)}{json.dumps(key)}: {_text(item, depth + 1)}" for key, item in value.items()]
+        inner = [f"{' ' * (depth + 1)}{json.dumps(key)}: {json_text(item, depth + 1)}" for key, item in value.items()]
         return "{\n" + ",\n".join(inner) + "\n" + " " * depth + "}"
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
