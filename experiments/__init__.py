@@ -1,1 +1,1 @@
-"""The tables and figures of the paper, made from cells; see `experiments.cells`."""
+"""The tables and figures of the paper, made from cells; see `experiments.result_cells`."""

@@ -9,9 +9,10 @@ import torch
 import typer
 
 from experiments import results_document
-from experiments.cells import Cells
-from experiments.lab import Lab, find_data
+from experiments.find_data import find_data
+from experiments.lab import Lab
 from experiments.measured import Measured
+from experiments.result_cells import ResultCells
 from neuroseqret import methods
 from neuroseqret.cli.console import out, remarks
 from neuroseqret.cli.listing import Command
@@ -74,7 +75,8 @@ def experiment(
         methods.method_class(one)  # an unknown one is an error now, not an empty table later
     if name == "all" and document.is_dir():
         raise UserError(f"{document}: is a folder; name the file to write by --document")
-    cells, figures = Cells(results / "cells", keep_stale), (document.parent if name == "all" else results) / "figures"
+    cells = ResultCells(results / "cells", keep_stale)
+    figures = (document.parent if name == "all" else results) / "figures"
     if measure:
         torch.set_num_threads(1)  # budgets and times are of one core; processes that share the work use the others
         given = data or [Path(place) for place in filter(None, [os.environ.get("NEUROSEQRET_DATA")])]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.lab import Lab, variant_fit
+from experiments.lab import Lab
 from experiments.markdown import Finding, decimals, deviation, measured_table, number, of
 from experiments.measured import DIFFERENT, LEVEL, Measured
 from experiments.plan import View
+from experiments.variants import variant_fit
 from neuroseqret.evaluation.significance import holm
 
 PAPER = {

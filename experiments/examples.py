@@ -11,7 +11,7 @@ from neuroseqret.data.batching import pad
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import FloatArray
 from neuroseqret.errors import UserError
-from neuroseqret.evaluation.protocol import Task
+from neuroseqret.evaluation.protocol import RankingTask
 from neuroseqret.evaluation.scoring import Answers, answer
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.self_attention.model import SelfAttention
@@ -20,7 +20,7 @@ MOST = 60  # events of a sequence that are kept
 GRID = 101  # times at which U is looked at
 
 
-def best_hits(model: RelevanceModel, task: Task, number: int) -> dict[str, Any]:
+def best_hits(model: RelevanceModel, task: RankingTask, number: int) -> dict[str, Any]:
     """The query with the median AP and its best hits."""
     row, answers = _median_query(model, task)
     relevant = set(task.relevance.of(row).tolist())
@@ -35,12 +35,12 @@ def best_hits(model: RelevanceModel, task: Task, number: int) -> dict[str, Any]:
     }
 
 
-def unwarped_pair(model: SelfAttention, task: Task) -> dict[str, Any]:
+def unwarped_pair(model: SelfAttention, task: RankingTask) -> dict[str, Any]:
     """U on a grid, and a relevant pair, the query before and after U: the same pair whatever the model."""
     warp = model.network.unwarp
     if warp is None:
         raise UserError("the model has no unwarping")
-    row, hit = _typical_pair(task)
+    row, hit = typical_pair(task)
     times = torch.linspace(0, warp.horizon, GRID, dtype=torch.float64)
     with torch.no_grad():
         mapped = warp(times).numpy()
@@ -55,7 +55,7 @@ def unwarped_pair(model: SelfAttention, task: Task) -> dict[str, Any]:
     }
 
 
-def _typical_pair(task: Task) -> tuple[int, int]:
+def typical_pair(task: RankingTask) -> tuple[int, int]:
     """The query with the median number of events, and the relevant sequence whose number is nearest."""
     order = np.argsort(task.queries.lengths, kind="stable")
     row = int(order[len(order) // 2])
@@ -64,7 +64,7 @@ def _typical_pair(task: Task) -> tuple[int, int]:
     return row, int(relevant[nearest])
 
 
-def _median_query(model: RelevanceModel, task: Task) -> tuple[int, Answers]:
+def _median_query(model: RelevanceModel, task: RankingTask) -> tuple[int, Answers]:
     answers = answer(model, task)
     order = np.argsort(answers.measures["AP"], kind="stable")
     return int(order[len(order) // 2]), answers

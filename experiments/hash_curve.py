@@ -1,9 +1,9 @@
-"""nDCG@10 against the share of the corpus that is compared, for every way from a query to its candidates.
+"""nDCG@10 against the share of the corpus that is compared, for every way to find candidates.
 
-Buckets as in the paper: M tables of L bits of the code, the candidates are the union of the query's M buckets, and L
-makes the curve. They are found by comparing codes, since a table of 2^L buckets is too large for long L. Multi-probe
-visits further buckets, and the nearest codes of what it meets stay; cells are visited nearest centre first. For these
-two the number of wanted candidates makes the curve.
+Buckets are the paper's: M tables of L bits of the code; the candidates are the union of the query's M buckets, and
+varying L makes the curve. The buckets are found by comparing codes, since a table of 2^L buckets is too large for long
+L. Multi-probe visits further buckets and keeps the nearest codes that it meets; cells are visited nearest centre first.
+For these two the number of wanted candidates makes the curve.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from neuroseqret.candidates.hash_network import HashNetwork
 from neuroseqret.candidates.hyperplanes import RandomHyperplanes
 from neuroseqret.candidates.rotation import RotationCodes
 from neuroseqret.data.relevance import Relevance
+from neuroseqret.measures import lists
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.integer]
-Find = Callable[[int], Rows]  # candidates of a query
+Find = Callable[[int], Rows]  # from a query to its candidates
 Point = dict[str, float]
 
 BITS, TABLES, K = 64, 10, 10
 LENGTHS = (*range(1, 13), 14, 16, 18, 20, 22, 24, 28, 32, 40, 48, 56, 64)
 FRACTIONS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
-#: eta_1, eta_2, eta_3 of the paper's table of hyper-parameters; a set that it does not have gets equal ones.
+#: eta_1, eta_2, eta_3 of the paper's table of hyper-parameters; a set that is not in it gets equal weights.
 PAPER_ETA = {
     "audio": (0.4, 0.3, 0.3),
     "celebrity": (0.4, 0.3, 0.3),
@@ -43,7 +44,7 @@ PAPER_ETA = {
 
 
 def paper_hash(preset: str, data: str, left_out: int | None = None) -> HashFunction:
-    """The paper's objective with its weights for a data set, without one of its terms if told so; they sum to 1."""
+    """Return the paper's hash with its weights for a data set, which sum to 1; `left_out` drops one of its terms."""
     if data not in PAPER_ETA:
         return HashNetwork(BITS, preset=preset)
     first, second, third = (0.0 if term == left_out else eta for term, eta in enumerate(PAPER_ETA[data]))
@@ -51,7 +52,7 @@ def paper_hash(preset: str, data: str, left_out: int | None = None) -> HashFunct
     return HashNetwork(BITS, preset=preset, eta=(first / total, second / total, third / total))
 
 
-#: Hash functions for a data set of a name.
+#: Makes the hash function of a way, for the data set of a name.
 HASHES: dict[str, Callable[[str], HashFunction]] = {
     "hyperplanes": lambda data: RandomHyperplanes(BITS),
     "paper": lambda data: paper_hash("paper", data),
@@ -64,8 +65,14 @@ HASHES: dict[str, Callable[[str], HashFunction]] = {
 WAYS = ("exhaustive", *HASHES, "multi-probe", "cells")
 
 
+def hash_of(way: str, data: str) -> HashFunction | None:
+    """Return a new hash function of the kind that a way uses on a data set; None if it uses none."""
+    make = HASHES.get("rotation" if way == "multi-probe" else way)
+    return None if make is None else make(data)
+
+
 def curve(way: str, data: str, corpus: Vectors, queries: Vectors, relevance: Relevance) -> list[Point]:
-    """Points of one way on a data set, most compared first; every way ranks its candidates by the same scores."""
+    """Return the points of one way on a data set, most compared first; all ways rank candidates by the same scores."""
     scores = queries @ corpus.T
     points = []
     for find, centres in _finders(way, data, corpus, queries):
@@ -75,14 +82,14 @@ def curve(way: str, data: str, corpus: Vectors, queries: Vectors, relevance: Rel
             compared += len(rows) + centres
             rankings.append(_best(rows, scores[query, rows]))
         share = compared / scores.size
-        if share * len(corpus) < K:  # too few to fill a list
+        if share * len(corpus) < K:  # too few candidates to fill a list
             break
         points.append({"compared": round(share, 6), "nDCG@10": round(ndcg(rankings, relevance), 6)})
     return points
 
 
 def _finders(way: str, data: str, corpus: Vectors, queries: Vectors) -> Iterator[tuple[Find, int]]:
-    """Ways to candidates, each with the number of centres that it compares before."""
+    """Yield a function from query to candidates per point of the curve, and how many centres it compares first."""
     n = len(corpus)
     wanted = [max(K, int(fraction * n)) for fraction in FRACTIONS]
     if way == "exhaustive":
@@ -92,7 +99,8 @@ def _finders(way: str, data: str, corpus: Vectors, queries: Vectors) -> Iterator
         for number in wanted:
             yield lambda query, w=number: order[_runs(*cells.candidates(queries[query], w))], len(cells.centres)  # type: ignore[misc]
     else:
-        hashed = RotationCodes(BITS) if way == "multi-probe" else HASHES[way](data)
+        hashed = hash_of(way, data)
+        assert hashed is not None, way
         codes, margins = hashed.fit(corpus).encode(corpus), hashed.margins(queries)
         asked = pack_bits(margins > 0)
         if way == "multi-probe":
@@ -110,7 +118,7 @@ def _finders(way: str, data: str, corpus: Vectors, queries: Vectors) -> Iterator
 
 
 def bucket_masks(length: int) -> Codes:
-    """Which bits of the code each table looks at: the same random ones, more of them the greater the length."""
+    """Return the bits of the code that each table looks at: random ones; a longer mask contains a shorter one."""
     rng = np.random.default_rng(0)
     chosen = np.zeros((TABLES, BITS), bool)
     for table in chosen:
@@ -119,7 +127,7 @@ def bucket_masks(length: int) -> Codes:
 
 
 def in_buckets(codes: Codes, code: Codes, masks: Codes) -> Rows:
-    """Rows of the buckets that a code lies in: equal to it in all bits of one of the masks."""
+    """Return the rows whose codes equal this one in all bits of at least one mask."""
     differing = codes[:, 0] ^ code[0]  # BITS fill one word
     met = np.zeros(len(codes), bool)
     for mask in masks[:, 0]:
@@ -128,7 +136,7 @@ def in_buckets(codes: Codes, code: Codes, masks: Codes) -> Rows:
 
 
 def _best(rows: Rows, scores: Vectors) -> Rows:
-    """The K rows with the highest scores, best first."""
+    """Return the K rows with the highest scores, best first."""
     if len(rows) > K:
         some = np.argpartition(-scores, K)[:K]
         rows, scores = rows[some], scores[some]
@@ -140,8 +148,8 @@ def _runs(begins: Rows, stops: Rows) -> Rows:
 
 
 def ndcg(rankings: list[Rows], relevance: Relevance) -> float:
-    """nDCG@10; what was not found counts as not relevant."""
-    discount = 1 / np.log2(np.arange(2, K + 2))
-    gains = [discount[: len(rows)] @ np.isin(rows, relevance.of(query)) for query, rows in enumerate(rankings)]
-    ideal = np.cumsum(discount)[np.minimum(relevance.counts, K) - 1]
-    return float(np.mean(np.array(gains) / ideal))
+    """Return the mean nDCG@10; a sequence that was not found counts as not relevant."""
+    relevant = np.zeros((len(rankings), K), bool)
+    for query, rows in enumerate(rankings):
+        relevant[query, : len(rows)] = np.isin(rows, relevance.of(query))
+    return float(np.mean(lists.ndcg(relevant, relevance.counts, K)))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments import drawing
-from experiments.cells import Result
 from experiments.hash_curve import BITS, LENGTHS, TABLES, WAYS, K, Point, Vectors, curve
 from experiments.lab import Lab, Piece
 from experiments.markdown import NOTHING, Finding, bold_best, counted, decimals, number, picture, table
 from experiments.measured import DIFFERENT, Measured
 from experiments.plan import Fit, View
+from experiments.result_cells import Result
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.models.base import Embedder
 
@@ -47,7 +47,8 @@ def measure(lab: Lab) -> None:
         task = lab.task(fit, View())
         model, _ = lab.fitted(fit)
         assert isinstance(model, Embedder)
-        return model.embed(task.corpus, "corpus"), model.embed(task.queries, "query"), task.relevance
+        corpus = model.embed(task.corpus, "corpus", unknown_marks="keep")
+        return corpus, model.embed(task.queries, "query", unknown_marks="keep"), task.relevance
 
     def look(fit: Fit, way: str) -> Result:
         return {"points": curve(way, fit.data, *embedded(fit))}
@@ -56,7 +57,7 @@ def measure(lab: Lab) -> None:
     for data in lab.data:
         fit = Fit(data=data, method="self")
         for way in WAYS if lab.wanted(fit) else ():
-            config = lab.piece_config("hashing", fit, "experiments.hash_curve", way=way)
+            config = lab.piece_config("hashing", fit, way=way)
             pieces.append(Piece(f"{data}/hashing/{way}", config, partial(look, fit, way)))
     lab.run_pieces(pieces)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroseqret.evaluation.protocol import Task
+from neuroseqret.evaluation.protocol import RankingTask
 from neuroseqret.index.index import Index
 from neuroseqret.models.base import Embedder
 
@@ -17,11 +17,11 @@ ASKED = 100  # queries whose search is timed
 FEW = 8  # sequences of the index that is made before anything is timed
 
 
-def times(model: Embedder, task: Task) -> dict[str, Any]:
+def times(model: Embedder, task: RankingTask) -> dict[str, Any]:
     """CPU time of embedding, of making an index and of single searches; wall-clock of opening it."""
     _warm_up(model, task)
     begun = time.process_time()
-    model.embed(task.corpus, "corpus")
+    model.embed(task.corpus, "corpus", unknown_marks="keep")
     embedding = time.process_time() - begun
     with tempfile.TemporaryDirectory() as place:
         begun = time.process_time()
@@ -50,7 +50,7 @@ def times(model: Embedder, task: Task) -> dict[str, Any]:
     }
 
 
-def _warm_up(model: Embedder, task: Task) -> None:
+def _warm_up(model: Embedder, task: RankingTask) -> None:
     """Embed and search a few sequences once: what is compiled at its first use is not counted for the first set."""
     with tempfile.TemporaryDirectory() as place:
         Index.create(model, Path(place) / "index", task.corpus[:FEW]).refresh()

@@ -8,8 +8,8 @@ from copy import copy
 
 import numpy as np
 
-from experiments.cells import Cells, Config, Result
 from experiments.plan import Fit, View
+from experiments.result_cells import Config, Result, ResultCells
 from neuroseqret.data.sequences import FloatArray
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.significance import randomisation_test
@@ -25,7 +25,7 @@ RANKED = {"full": "the whole corpus", "sampled": "lists as in the paper"}  # wha
 class Measured:
     """Results by what was fitted (seeds together) and how it was asked; those of further experiments by their name."""
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: ResultCells) -> None:
         self.results: dict[tuple[Fit, View], dict[int, Result]] = defaultdict(dict)
         self.pieces: dict[str, list[tuple[Config, Result]]] = defaultdict(list)
         self.configs: list[Config] = []

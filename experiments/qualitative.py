@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments import drawing
-from experiments.cells import Result
 from experiments.examples import MOST, best_hits
 from experiments.lab import Lab, Piece
 from experiments.markdown import NOTHING, Finding, listed, number, picture
 from experiments.measured import Measured
 from experiments.plan import Fit, View
+from experiments.result_cells import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def measure(lab: Lab) -> None:
     for data in [name for name in PAPER if name in lab.folders] or lab.data[:4]:
         fit = Fit(data=data, method="self")
         if lab.wanted(fit):
-            config = lab.piece_config("qualitative", fit, "experiments.examples", hits=HITS)
+            config = lab.piece_config("qualitative", fit, hits=HITS)
             pieces.append(Piece(f"{data}/qualitative/self", config, partial(look, fit)))
     lab.run_pieces(pieces)
 

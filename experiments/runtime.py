@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from experiments import accuracy, indexing, paper_values, plan
-from experiments.cells import Result
 from experiments.lab import Lab, Piece
 from experiments.markdown import MISSING, NOTHING, Finding, number, table
 from experiments.measured import Measured, Row, label, row_fit
 from experiments.plan import Fit, View
+from experiments.result_cells import Result
 from neuroseqret.data.sequences import FloatArray
 from neuroseqret.models.base import Embedder
 
@@ -31,7 +31,7 @@ def measure(lab: Lab) -> None:
         [
             Piece(
                 f"{fit.data}/runtime/index",
-                lab.piece_config("runtime", fit, "experiments.indexing"),
+                lab.piece_config("runtime", fit),
                 partial(look, fit),
             )
             for fit in fits

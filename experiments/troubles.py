@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from experiments.cells import Config, Result
 from experiments.lab import QUIET, SECOND_STAGE, SECOND_STAGES
 from experiments.markdown import listed, percent
 from experiments.measured import Measured, label
 from experiments.plan import Fit, View
+from experiments.result_cells import Config, Result
 
 
 def report(measured: Measured) -> str:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments import drawing
-from experiments.cells import Result
 from experiments.examples import MOST, unwarped_pair
-from experiments.lab import Lab, Piece, variant_fit
+from experiments.lab import Lab, Piece
 from experiments.markdown import NOTHING, Finding, listed, number, picture, table
 from experiments.measured import Measured
 from experiments.plan import Fit, View
+from experiments.result_cells import Result
+from experiments.variants import variant_fit
 from neuroseqret.data.sequences import FloatArray
 from neuroseqret.models.self_attention.model import SelfAttention
 
@@ -39,7 +40,7 @@ def measure(lab: Lab) -> None:
     for name in MODELS:
         fit = variant_fit(data, name)
         if lab.wanted(fit):
-            config = lab.piece_config("unwarping", fit, "experiments.examples", model=name)
+            config = lab.piece_config("unwarping", fit, model=name)
             pieces.append(Piece(f"{data}/unwarping/{name}", config, partial(look, fit)))
     lab.run_pieces(pieces)
 

@@ -1,15 +1,16 @@
-"""Variants of the self-attention model that an ablation compares: name -> (preset, settings replaced), data only."""
+"""Variants of the self-attention model that the ablation compares, by name: a preset and the settings it replaces."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from experiments.plan import Fit
 from neuroseqret.models.presets import PAPER_TABLE
 from neuroseqret.models.self_attention.model import SelfAttention
 
 Variant = tuple[str, dict[str, Any]]
 
-#: One part of `default` left out, or one that it leaves out put in.
+#: `default` with one part left out, or with one part put in that it does not have.
 DEFAULT_VARIANTS: dict[str, Variant] = {
     "default": ("default", {}),
     "no-markov": ("default", {"vector": {"markov": False}}),
@@ -27,7 +28,7 @@ DEFAULT_VARIANTS: dict[str, Variant] = {
     "pseudo-train": ("default", {"batch": {"pseudo_from": "train"}}),
 }
 
-#: The six scores of the paper's ablation, in its order; the last is the whole model.
+#: The six scores of the paper's ablation, in the paper's order; the last is the whole model.
 PAPER_VARIANTS: dict[str, Variant] = {
     "paper-similarity-only": ("paper", {"similarity": {"kernel": False, "gamma": 1.0}}),
     "paper-kernel-only": ("paper", {"similarity": {"form": "none"}}),
@@ -41,8 +42,14 @@ VARIANTS: dict[str, Variant] = DEFAULT_VARIANTS | PAPER_VARIANTS
 
 
 def variant(name: str, data: str = "") -> SelfAttention:
-    """An untrained model; a variant of `paper` takes the values of the paper's table for the data set of that name."""
+    """Return an untrained model; a variant of `paper` takes the values of the paper's table for that data set."""
     preset, overrides = VARIANTS[name]
     if preset == "paper" and data in PAPER_TABLE:
         preset = f"paper-{data}"
     return SelfAttention(preset, **overrides)
+
+
+def variant_fit(data: str, name: str, seed: int = 0) -> Fit:
+    """Return the fit of a variant of SelfAttention; the whole models are rows of the accuracy table."""
+    preset = VARIANTS[name][0]
+    return Fit(data=data, method="self", preset=preset, variant="" if name == preset else name, seed=seed)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from experiments import ablation, hash_curve, plan
-from experiments.cells import Cells
-from experiments.lab import variant_fit
 from experiments.plan import Fit, View
+from experiments.result_cells import ResultCells
+from experiments.variants import variant_fit
 
-COMMON = {"content": "c", "max_seconds": 120.0, "code": "x", "max_queries": 500}
+COMMON = {"content": "c", "max_seconds": 120.0, "versions": {"method": 1}, "max_queries": 500}
 
 
-def put(cells: Cells, fit: Fit, view: View, result: dict[str, Any]) -> None:
+def put(cells: ResultCells, fit: Fit, view: View, result: dict[str, Any]) -> None:
     """A cell of the grid."""
     cells.put(f"{fit.name}-{view.name}", {**fit.model_dump(), **view.model_dump(), **COMMON}, result)
 
@@ -32,15 +32,15 @@ def ranking(values: Sequence[float], by_query: bool = True) -> dict[str, Any]:
     return {**result, **facts, "fit_cpu_seconds": 12.5, "training_events": 1000}
 
 
-def piece(cells: Cells, experiment: str, fit: Fit, name: str, result: dict[str, Any], **more: Any) -> None:
+def piece(cells: ResultCells, experiment: str, fit: Fit, name: str, result: dict[str, Any], **more: Any) -> None:
     """A cell of a further experiment."""
     config = {**fit.model_dump(), **COMMON, "experiment": experiment, **more}
     cells.put(f"{fit.data}/{experiment}/{name}", config, result)
 
 
-def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: int = 2) -> Cells:
+def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: int = 2) -> ResultCells:
     """Cells of every experiment."""
-    cells, rng = Cells(folder), np.random.default_rng(0)
+    cells, rng = ResultCells(folder), np.random.default_rng(0)
     quality = {row: 0.1 + 0.04 * place for place, row in enumerate(plan.rows())}
     for fit in plan.accuracy(data, seeds):
         for view in plan.views(fit):

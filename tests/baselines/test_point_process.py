@@ -18,7 +18,7 @@ from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import DivergenceError, UserError
-from neuroseqret.measures.ranking import mean_average_precision
+from neuroseqret.measures.ranks import mean_average_precision
 from neuroseqret.training.loop import TrainingResult
 
 PLAIN = ("rmtpp", "sahp", "thp")

@@ -13,7 +13,6 @@ import pytest
 
 import neuroseqret
 from cli import calling
-from experiments.results_document import EXPERIMENTS
 from neuroseqret import methods
 from neuroseqret.cli.main import app
 from neuroseqret.cli.numbers import finite
@@ -30,7 +29,7 @@ def test_version_and_help() -> None:
     assert call("--version").stdout.strip() == f"neuroseqret {neuroseqret.__version__}"
     done = call()
     assert done.returncode == 0
-    for command in ("fit", "embed", "index", "search", "evaluate", "experiment", "data", "demo"):
+    for command in ("fit", "embed", "index", "search", "evaluate", "data", "demo"):
         assert f"\n  {command} " in done.stdout
 
 
@@ -72,7 +71,6 @@ def test_a_mistake_is_one_line_and_code_2(arguments: list[str], words: str) -> N
         "evaluate data --max-seconds nan",
         "evaluate data --max-seconds inf",
         "fit data --out model --max-seconds nan",
-        "experiment all --max-seconds nan",
         "data prepare --from x.csv --out d --query-share nan",
     ],
 )
@@ -104,10 +102,9 @@ def test_help_fits_and_calls_values_by_upper_case_words(words: str) -> None:
 
 
 def test_help_lists_the_names_there_are() -> None:
-    for command in ("fit", "evaluate", "experiment"):
+    for command in ("fit", "evaluate"):
         said = "".join(calling.call(command, "--help").stdout.split())
         assert ",".join([*methods.MODELS, *methods.BASELINES]) in said
-    assert ",".join(EXPERIMENTS) in said
     for command in ("info", "convert", "prepare"):
         assert ",".join(FORMATS) in "".join(calling.call("data", command, "--help").stdout.split())
 
@@ -115,7 +112,7 @@ def test_help_lists_the_names_there_are() -> None:
 def test_every_option_that_is_a_float_must_be_finite() -> None:
     every = [option for function in commands().values() for option in inspect.signature(function).parameters.values()]
     floats = [option for option in every if "float" in str(option.annotation)]
-    assert len(floats) >= 4
+    assert len(floats) >= 3
     assert [option.name for option in floats if option.default.callback is not finite] == []
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import neuroseqret
 from neuroseqret.baselines.random import Random
-from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint
-from neuroseqret.evaluation.protocol import make_task
+from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint, versions
+from neuroseqret.evaluation.protocol import PROTOCOL_VERSION, make_task
 from neuroseqret.evaluation.scoring import answer
 
 
@@ -63,11 +64,19 @@ def test_every_part_of_the_task_changes_its_fingerprint(sets):
 
 
 def test_key_follows_every_part():
-    parts = {"task": "t", "method": "histogram", "max_seconds": None, "code": "c"}
+    parts = {"task": "t", "method": "histogram", "max_seconds": None, "versions": {"method": 1}}
     key = result_key(**parts)
     assert key == result_key(**dict(reversed(parts.items())))
     assert key != result_key(**{**parts, "max_seconds": 3.0})
-    assert key != result_key(**{**parts, "code": "d"})
+    assert key != result_key(**{**parts, "versions": {"method": 2}})
+
+
+def test_a_result_depends_on_the_versions_of_method_protocol_and_library():
+    assert versions(Random) == {
+        "method": Random.version,
+        "protocol": PROTOCOL_VERSION,
+        "library": neuroseqret.__version__,
+    }
 
 
 def test_folder_fingerprint_is_of_the_content(sets, tmp_path):

@@ -15,7 +15,7 @@ import pytest
 
 from neuroseqret import methods
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.evaluation.protocol import Condition, Task, make_task
+from neuroseqret.evaluation.protocol import Condition, RankingTask, make_task
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.readers.data_folder import read_folder
@@ -51,7 +51,7 @@ def shuffled(sequences: EventSequences, seed: int) -> EventSequences:
 
 
 @cache
-def task_of(condition: Condition, *, true_groups: bool) -> Task:
+def task_of(condition: Condition, *, true_groups: bool) -> RankingTask:
     queries, corpus = simulate(groups=6, per_group=30, queries_per_group=60, events=12, seed=1)
     if not true_groups:
         # Sources must not tell the group either: each row gets one of its own.
@@ -74,7 +74,7 @@ def first_stage(condition: Condition, *, true_groups: bool) -> RelevanceModel:
     return fit(methods.make("self", **QUICK["self"]), task_of(condition, true_groups=true_groups))
 
 
-def fit(model: RelevanceModel, task: Task) -> RelevanceModel:
+def fit(model: RelevanceModel, task: RankingTask) -> RelevanceModel:
     return model.fit(task.training_queries, task.training_corpus, task.training_relevance, seed=1)
 
 

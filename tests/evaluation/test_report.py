@@ -17,7 +17,7 @@ from neuroseqret.evaluation.report import Report, compare
 from neuroseqret.evaluation.runner import Result
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.evaluation.significance import holm, randomisation_test
-from neuroseqret.measures.measures import MEASURES
+from neuroseqret.measures.table import MEASURES
 from neuroseqret.models.base import RelevanceModel
 
 

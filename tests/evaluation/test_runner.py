@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -9,10 +10,11 @@ import pytest
 
 from neuroseqret.baselines.random import Random
 from neuroseqret.errors import UserError
+from neuroseqret.evaluation import cache
 from neuroseqret.evaluation.cache import ResultCache
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.runner import run
-from neuroseqret.models.model_folder import read_config
+from neuroseqret.methods import registry
 
 
 class Recorder(Random):
@@ -40,31 +42,21 @@ class Buggy(Random):
         raise ZeroDivisionError("division by zero")
 
 
-class Names:
-    """A registry of the methods above."""
+CLASSES: dict[str, type[Random]] = {
+    "random": Random,
+    "histogram": Recorder,
+    "refusing": Refusing,
+    "buggy": Buggy,
+    "recorder": Recorder,
+}
 
-    MODELS: ClassVar[dict[str, str]] = {}
 
-    classes: ClassVar[dict[str, type]] = {
-        "random": Random,
-        "histogram": Recorder,
-        "refusing": Refusing,
-        "buggy": Buggy,
-        "recorder": Recorder,
-    }
-
-    BASELINES = classes
-
-    def method_class(self, name):
-        if name not in self.classes:
-            raise UserError(f"no method is called {name!r}")
-        return self.classes[name]
-
-    def make(self, name):
-        return self.method_class(name)()
-
-    def load(self, folder):
-        return self.method_class(read_config(folder)["model"]).load(folder)
+@pytest.fixture(autouse=True)
+def these_methods(monkeypatch):
+    """The methods above are the only ones there are."""
+    monkeypatch.setattr(registry, "MODELS", {})
+    monkeypatch.setattr(registry, "BASELINES", {name: f"these:{name}" for name in CLASSES})
+    monkeypatch.setattr(registry, "import_module", lambda module: SimpleNamespace(**CLASSES))
 
 
 @pytest.fixture
@@ -78,15 +70,15 @@ def nothing_fitted():
 
 
 def test_random_and_histogram_are_always_there(task):
-    assert [r.name for r in run(task, [], Names())] == ["random", "histogram"]
-    assert [r.name for r in run(task, ["recorder", "random", "recorder"], Names())] == [
+    assert [r.name for r in run(task, [])] == ["random", "histogram"]
+    assert [r.name for r in run(task, ["recorder", "random", "recorder"])] == [
         "histogram", "recorder", "random"
     ]  # fmt: skip
 
 
 def test_named_methods_are_fitted_on_the_training_part(sets):
     task = make_task(*sets(), condition="unseen", seed=4)
-    run(task, ["recorder"], Names(), max_seconds=7.0)
+    run(task, ["recorder"], max_seconds=7.0)
     queries, corpus, relevance, seed, max_seconds = Recorder.fitted[-1]
     assert corpus is task.training_corpus
     assert queries is task.training_queries
@@ -96,15 +88,15 @@ def test_named_methods_are_fitted_on_the_training_part(sets):
 
 def test_a_second_call_computes_nothing(task, tmp_path):
     kept = ResultCache(tmp_path)
-    first = run(task, ["recorder"], Names(), cache=kept)
+    first = run(task, ["recorder"], cache=kept)
     fits = len(Recorder.fitted)
-    second = run(task, ["recorder"], Names(), cache=kept)
+    second = run(task, ["recorder"], cache=kept)
     assert len(Recorder.fitted) == fits
     assert [r.cached for r in first] == [False] * 3
     assert [r.cached for r in second] == [True] * 3
     assert [r.means() for r in first] == [r.means() for r in second]
     assert [r.seconds for r in first] == [r.seconds for r in second]
-    run(task, ["recorder"], Names(), cache=kept, max_seconds=1.0)
+    run(task, ["recorder"], cache=kept, max_seconds=1.0)
     assert len(Recorder.fitted) == fits + 2
 
 
@@ -112,19 +104,31 @@ def test_a_changed_model_is_never_served_stale(task, tmp_path):
     kept = ResultCache(tmp_path / "cache")
     model = Random()
     folder = str(model.save(tmp_path / "model"))
-    before = run(task, [folder], Names(), cache=kept)[-1]
+    before = run(task, [folder], cache=kept)[-1]
     assert before.name == folder
-    assert run(task, [folder], Names(), cache=kept)[-1].cached
+    assert run(task, [folder], cache=kept)[-1].cached
     model.seed = 11
     model.save(folder)
-    after = run(task, [folder], Names(), cache=kept)[-1]
+    after = run(task, [folder], cache=kept)[-1]
     assert not after.cached
     assert (after.answers.measures["AP"] != before.answers.measures["AP"]).any()
 
 
+def test_a_raised_version_is_computed_again(task, tmp_path, monkeypatch):
+    kept = ResultCache(tmp_path)
+    run(task, ["recorder"], cache=kept)
+    monkeypatch.setattr(Recorder, "version", Recorder.version + 1)
+    assert [r.cached for r in run(task, ["recorder"], cache=kept)] == [True, False, False]  # histogram is one too
+    monkeypatch.setattr(cache, "PROTOCOL_VERSION", cache.PROTOCOL_VERSION + 1)
+    assert not any(r.cached for r in run(task, ["recorder"], cache=kept))
+    assert all(r.cached for r in run(task, ["recorder"], cache=kept))
+    monkeypatch.setattr("neuroseqret.__version__", "9.9")
+    assert not any(r.cached for r in run(task, ["recorder"], cache=kept))
+
+
 def test_a_failure_is_a_row_and_not_kept(task, tmp_path):
     kept = ResultCache(tmp_path)
-    results = {r.name: r for r in run(task, ["refusing", "buggy"], Names(), cache=kept)}
+    results = {r.name: r for r in run(task, ["refusing", "buggy"], cache=kept)}
     assert results["refusing"].error == "series are too short; use longer ones"
     assert results["buggy"].error == "ZeroDivisionError: division by zero"
     assert results["buggy"].answers is None
@@ -137,7 +141,7 @@ def test_a_failure_is_a_row_and_not_kept(task, tmp_path):
 def test_unknown_names_and_folders_stop_before_anything_is_computed(task, tmp_path):
     for wrong, said in (("nothing", "no method is called"), (str(tmp_path / "none"), "not a model folder")):
         with pytest.raises(UserError, match=said):
-            run(task, ["recorder", wrong], Names())
+            run(task, ["recorder", wrong])
     assert not Recorder.fitted
 
 
@@ -146,14 +150,14 @@ def test_a_folder_called_like_a_method_is_meant_only_by_its_path(task, tmp_path,
     model = Random()
     model.seed = 99
     model.save("random")
-    named, folder = run(task, ["random", "./random"], Names())[1:]
+    named, folder = run(task, ["random", "./random"])[1:]
     assert (named.answers.measures["AP"] != folder.answers.measures["AP"]).any()
 
 
 def test_a_cache_that_cannot_be_written_is_said_and_survived(task, tmp_path):
     (tmp_path / "file").write_text("")
     said: list[str] = []
-    results = run(task, [], Names(), cache=ResultCache(tmp_path / "file" / "cache"), remark=said.append)
+    results = run(task, [], cache=ResultCache(tmp_path / "file" / "cache"), remark=said.append)
     assert all(r.error is None for r in results)
     assert len(said) == 2
     assert "random is not kept" in said[0]

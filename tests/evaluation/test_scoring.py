@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from naive import evaluation as naive
+from naive import measures as naive
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
@@ -13,7 +13,9 @@ from neuroseqret.evaluation import scoring
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.measures.ties import pair_keys
-from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.models.base import Embedder, RelevanceModel, Reranker
+from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
+from neuroseqret.models.self_attention.model import SelfAttention
 
 
 def features(sequences: EventSequences) -> np.ndarray:
@@ -118,10 +120,10 @@ class Adding(Embedding):
         return -scores
 
 
-class SecondStage(Pairwise):
+class SecondStage(Pairwise, Reranker):
     """Reranks the whole corpus backwards, and scores lists together."""
 
-    def rerank(self, queries, corpus):
+    def rerank(self, queries, corpus, first_stage_scores=None, depth=100):
         return -self.score(queries, corpus)
 
     def score_listed(self, queries, corpus, listed):
@@ -132,6 +134,14 @@ class SecondStage(Pairwise):
 def test_an_embedder_that_adds_to_the_product_is_asked_for_its_score(sets):
     task = make_task(*sets())
     assert np.allclose(answer(Adding(), task).top_scores[:, 0], -answer(Pairwise(), task).top_scores[:, -1], atol=1e-6)
+
+
+def test_a_method_says_whether_its_score_is_the_cosine():
+    assert Embedding().score_is_cosine
+    assert not Adding().score_is_cosine
+    assert SelfAttention().score_is_cosine
+    assert not SelfAttention(similarity={"form": "normalised"}).score_is_cosine
+    assert not HashCrossAttention().score_is_cosine
 
 
 def test_second_stages_rerank_the_corpus_and_score_lists(sets):

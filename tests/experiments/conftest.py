@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments import cells as module
+from experiments import result_cells as module
 from experiments.measured import Measured
 from fake_cells import everything
 from neuroseqret.readers.data_folder import write_folder

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cli.calling import call
-from experiments.__main__ import run
-from experiments.cells import Cells
+from experiments.__main__ import EXPERIMENTS, run
 from experiments.plan import Fit, View
+from experiments.result_cells import ResultCells
 from fake_cells import put, ranking
 from neuroseqret.cli import console
+from neuroseqret.methods import BASELINES, MODELS
 
 
 def experiment(*arguments):
@@ -48,7 +49,7 @@ def test_one_experiment_prints_its_part_and_data_may_come_from_the_environment(d
 
 
 def test_without_measuring_no_data_is_needed(tmp_path):
-    put(Cells(tmp_path / "results" / "cells"), Fit(data="toy", method="random"), View(), ranking([0.5] * 5))
+    put(ResultCells(tmp_path / "results" / "cells"), Fit(data="toy", method="random"), View(), ranking([0.5] * 5))
     done = experiment("accuracy", "--no-measure")
     assert done.returncode == 0, done.stderr
     assert "| random | **50.0** |" in done.stdout
@@ -57,7 +58,7 @@ def test_without_measuring_no_data_is_needed(tmp_path):
 def test_tables_are_not_wrapped_on_a_terminal(tmp_path, monkeypatch):
     monkeypatch.setattr(console.out, "soft_wrap", False)  # as it is there
     name = 130 * "x"
-    put(Cells(tmp_path / "results" / "cells"), Fit(data=name, method="random"), View(), ranking([0.5] * 5))
+    put(ResultCells(tmp_path / "results" / "cells"), Fit(data=name, method="random"), View(), ranking([0.5] * 5))
     done = experiment("accuracy", "--no-measure")
     assert f"| method | {name} |" in done.stdout.splitlines()
 
@@ -67,7 +68,7 @@ def test_tables_are_not_wrapped_on_a_terminal(tmp_path, monkeypatch):
     [
         (("nonsense",), "no experiment is called 'nonsense'; there are accuracy, ablation"),
         (("all",), "no data to experiment with; name data folders by --data or by NEUROSEQRET_DATA"),
-        (("all", "--data", "."), "is no data folder and holds none"),
+        (("all", "--data", "."), "is not a data folder and holds none"),
         (("all", "--data", ".", "--method", "nonsense"), "no method is called 'nonsense'"),
         (("all", "--no-measure"), "results/cells: holds no cells"),
     ],
@@ -79,12 +80,26 @@ def test_a_mistake_is_one_line(arguments, line):
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_help_lists_experiments_and_methods():
+    done = experiment("--help")
+    said = "".join(done.stdout.split())
+    assert done.returncode == 0
+    assert ",".join(EXPERIMENTS) in said
+    assert ",".join([*MODELS, *BASELINES]) in said
+
+
+def test_a_budget_must_be_a_number():
+    done = experiment("all", "--max-seconds", "nan")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "Invalid value for '--max-seconds'" in done.stderr
+
+
 def test_damaged_cells_and_unwritable_places_are_one_line(data, tmp_path):
     (tmp_path / "results" / "cells").mkdir(parents=True)
     (tmp_path / "results" / "cells" / "bad.json").write_text("{")
     done = experiment("accuracy", "--no-measure")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "bad.json: is no cell" in done.stderr
+    assert "bad.json: is not a cell" in done.stderr
     (tmp_path / "file").write_text("")
     done = experiment("accuracy", "--data", str(data), "--out", "file", *QUICK)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

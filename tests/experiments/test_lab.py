@@ -9,11 +9,17 @@ import pytest
 
 from experiments import lab as module
 from experiments import plan
-from experiments.cells import Cells
 from experiments.cutting import cut_queries
-from experiments.lab import Lab, Piece, find_data, variant_fit
+from experiments.find_data import find_data
+from experiments.lab import Lab, Piece
+from experiments.outcomes import figures
 from experiments.plan import Fit, View
+from experiments.result_cells import ResultCells
+from experiments.variants import variant_fit
+from experiments.versions import LOOKS
 from neuroseqret.baselines.histogram import Histogram
+from neuroseqret.baselines.random import Random
+from neuroseqret.candidates import HashNetwork
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.scoring import answer
@@ -23,7 +29,7 @@ from simulated import simulate
 
 @pytest.fixture
 def lab(data, tmp_path):
-    return Lab(find_data([data]), Cells(tmp_path / "cells"), tmp_path / "models", max_queries=10, max_seconds=1)
+    return Lab(find_data([data]), ResultCells(tmp_path / "cells"), tmp_path / "models", max_queries=10, max_seconds=1)
 
 
 # ---------------------------------------------------------------- plan
@@ -81,14 +87,14 @@ def test_cut_queries_are_runs_of_the_asked_length_and_short_ones_stay_whole():
 def test_find_data_takes_folders_and_folders_of_folders(data, tmp_path):
     assert list(find_data([data])) == ["first", "second"]
     assert find_data([data / "second"]) == {"second": data / "second"}
-    with pytest.raises(UserError, match="is no data folder and holds none"):
+    with pytest.raises(UserError, match="is not a data folder and holds none"):
         find_data([tmp_path])
     assert list(find_data([data, data / "first"])) == ["first", "second"]  # the same folder once more
     shutil.copytree(data / "first", tmp_path / "elsewhere" / "first")
     with pytest.raises(UserError, match="two data folders are called first"):
         find_data([data, tmp_path / "elsewhere"])
     (tmp_path / "elsewhere" / "first" / "queries.parquet").unlink()
-    with pytest.raises(UserError, match=r"first: has no queries\.parquet; there is nothing to ask"):
+    with pytest.raises(UserError, match=r"first: has no queries\.parquet, so there is nothing to ask"):
         find_data([tmp_path / "elsewhere"])
 
 
@@ -156,12 +162,11 @@ def test_a_bug_of_one_method_does_not_cost_the_others(lab, monkeypatch):
     assert "measures" in kept["first/random/seed0-seen-full"]
 
 
-def test_a_changed_budget_or_code_is_measured_again_and_stale_code_may_be_kept(lab, monkeypatch):
+def test_a_changed_budget_or_version_is_measured_again_and_stale_cells_may_be_kept(lab, monkeypatch):
     fit = Fit(data="first", method="random")
     lab.run([fit])
     assert not lab._missing(fit)
-    monkeypatch.setattr(module, "code_version", lambda *modules: "other")
-    lab._codes.clear()
+    monkeypatch.setattr(Random, "version", Random.version + 1)
     assert lab._missing(fit)
     lab.cells.keep_stale = True
     assert not lab._missing(fit)
@@ -173,7 +178,7 @@ def test_what_another_process_is_at_is_passed_by_and_taken_up_later(lab, monkeyp
     fits = [Fit(data="first", method="random"), Fit(data="second", method="random")]
     claim = lab.cells.claimed(fits[0].name)
     assert claim.__enter__()
-    other = Lab(lab.folders, Cells(lab.cells.folder), lab.models, max_queries=10, max_seconds=1)
+    other = Lab(lab.folders, ResultCells(lab.cells.folder), lab.models, max_queries=10, max_seconds=1)
     # The other process ends while we wait for it.
     monkeypatch.setattr(module.time, "sleep", lambda seconds: claim.__exit__(None, None, None))
     said = []
@@ -194,27 +199,33 @@ def test_a_method_that_cannot_answer_leaves_its_reason(lab, monkeypatch):
     assert not any("error" in result for _, _, result in lab.cells.all())
 
 
-def test_cells_of_a_variant_know_its_settings_and_those_of_cut_queries_how_they_are_cut(lab, monkeypatch):
+def test_cells_of_a_variant_know_its_settings_and_those_of_cut_queries_the_version_of_cutting(lab, monkeypatch):
     fit, cut = variant_fit("first", "hinge-loss"), View(queries="10-50")
     before, cut_before = lab.fit_config(fit), lab.config(fit, cut)
     monkeypatch.setitem(module.VARIANTS, "hinge-loss", ("default", {"loss": {"kind": "hinge", "margin": 0.1}}))
     assert lab.fit_config(fit) != before
     monkeypatch.undo()
     assert lab.config(fit, cut) == cut_before
-    assert cut_before["code"] != lab.config(fit, View())["code"]
+    assert cut_before["versions"] == {**lab.config(fit, View())["versions"], "cutting": LOOKS["cutting"]}
+    monkeypatch.setitem(LOOKS, "cutting", LOOKS["cutting"] + 1)
+    assert lab.config(fit, cut) != cut_before
 
 
 def test_pieces_are_measured_once_and_failures_shown(lab):
     fit = Fit(data="first", method="histogram")
-    config = lab.piece_config("toy", fit, "experiments.hash_curve", way="a")
-    assert config["experiment"] == "toy"
-    assert config["code"] != lab.fit_config(fit)["code"]
+    config = lab.piece_config("hashing", fit, way="exhaustive")
+    assert config["experiment"] == "hashing"
+    assert config["versions"] == {**lab.fit_config(fit)["versions"], "hashing": LOOKS["hashing"]}
+    assert lab.piece_config("hashing", fit, way="paper")["versions"]["hash"] == HashNetwork.version
     calls = []
 
     def fail():
         raise UserError("no embeddings")
 
-    pieces = [Piece("first/toy/a", config, lambda: calls.append(1) or {"x": 1}), Piece("first/toy/b", config, fail)]
+    pieces = [
+        Piece("first/hashing/a", config, lambda: calls.append(1) or {"x": 1}),
+        Piece("first/hashing/b", config, fail),
+    ]
     lab.run_pieces(pieces)
     lab.run_pieces(pieces)
     assert len(calls) == 1
@@ -243,7 +254,7 @@ def test_sampled_lists_of_a_second_stage_are_scored_as_if_one_by_one(lab, monkey
     model, spent = lab.fitted(fit)
     model.correction.strength = 1.0  # a memory that may have found no gain is to count here
     monkeypatch.setattr(Lab, "fitted", lambda self, fit: (model, spent))
-    expected = module.figures(answer(model, lab.task(fit, view)), by_query=False)["measures"]
+    expected = figures(answer(model, lab.task(fit, view)), by_query=False)["measures"]
     assert next(lab._measure(fit, [view]))["measures"] == pytest.approx(expected, abs=1e-6)
 
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from experiments import examples, hash_curve, hashing, qualitative, runtime, unwarping
-from experiments.cells import Cells
-from experiments.lab import Lab, find_data, variant_fit
+from experiments.find_data import find_data
+from experiments.lab import Lab
 from experiments.measured import Measured
 from experiments.plan import View
+from experiments.result_cells import ResultCells
+from experiments.variants import variant_fit
 from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.candidates.bucket_tables import BucketTables
 from neuroseqret.candidates.codes import pack_bits
@@ -35,7 +37,7 @@ def lab(data, tmp_path, monkeypatch):
     monkeypatch.setattr(Lab, "fitted", quick)
     monkeypatch.setattr(runtime.accuracy, "measure", lambda lab: None)
     monkeypatch.setattr(hashing, "WAYS", ("exhaustive", "hyperplanes", "rotation", "multi-probe", "cells"))
-    return Lab(find_data([data / "first"]), Cells(tmp_path / "cells"), tmp_path / "models", max_queries=10)
+    return Lab(find_data([data / "first"]), ResultCells(tmp_path / "cells"), tmp_path / "models", max_queries=10)
 
 
 @pytest.mark.parametrize("part", [hashing, qualitative, runtime, unwarping])

@@ -11,10 +11,10 @@ import pytest
 from conftest import REPOSITORY
 from experiments import ablation, plan, second_stages, standing
 from experiments.accuracy import NINE, marks
-from experiments.cells import Cells
 from experiments.markdown import listed
 from experiments.measured import DIFFERENT, LEVEL, Measured, row_fit
 from experiments.plan import View
+from experiments.result_cells import ResultCells
 from neuroseqret.methods.registry import BASELINES
 
 cached_marks = cache(marks)
@@ -27,7 +27,7 @@ def committed():
     folder = REPOSITORY / "results" / "cells"
     if not folder.exists():
         pytest.skip("no committed results")
-    return Measured(Cells(folder))
+    return Measured(ResultCells(folder))
 
 
 @pytest.fixture(scope="module")

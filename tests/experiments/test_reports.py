@@ -18,11 +18,11 @@ from experiments import (
     troubles,
     unwarping,
 )
-from experiments.cells import Cells
-from experiments.lab import variant_fit
 from experiments.markdown import MISSING, NOTHING
 from experiments.measured import Measured, row_fit
 from experiments.plan import Fit, View
+from experiments.result_cells import ResultCells
+from experiments.variants import variant_fit
 from fake_cells import COMMON, piece, put, ranking
 from neuroseqret.errors import UserError
 
@@ -41,7 +41,7 @@ def cell(text: str, row: str, column: str) -> str:
 @pytest.fixture
 def by_hand(tmp_path):
     """One data set: histogram 0.4, self 0.6 and 0.7, self (paper) 0.2, cross a little above self, gru failed."""
-    cells, n = Cells(tmp_path), 60
+    cells, n = ResultCells(tmp_path), 60
     put(cells, Fit(data="toy", method="random"), View(), ranking([0.1] * n))
     put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * n))
     put(cells, Fit(data="toy", method="self", seed=0), View(), ranking([0.6] * n))
@@ -71,7 +71,7 @@ def test_marks_are_corrected_over_all_methods_and_sets(tmp_path):
     rng = np.random.default_rng(0)
     base = np.clip(rng.normal(0.5, 0.05, 30), 0, 1)
     noise = rng.normal(0.008, 0.03, 30)
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     put(cells, Fit(data="a", method="histogram"), View(), ranking(base))
     put(cells, Fit(data="a", method="self"), View(), ranking(base + noise))
     alone = Measured(cells)
@@ -95,7 +95,7 @@ def test_a_failed_cell_says_why_below_the_tables(by_hand):
 
 
 def test_failed_pieces_are_told_too(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     piece(cells, "hashing", Fit(data="toy", method="self"), "paper", {"error": "broke"}, way="paper")
     piece(cells, "runtime", Fit(data="toy", method="self"), "index", {"error": "no room"})
     assert troubles.failures(Measured(cells)).endswith(
@@ -108,7 +108,7 @@ def test_nothing_is_told_where_all_is_well(measured):
 
 
 def test_fits_that_other_work_disturbed_are_named(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     for method, cpu in (("gru", 110.0), ("thp", 60.0)):
         spent = {"fit_seconds": 120.0, "fit_cpu_seconds": cpu}
         put(cells, Fit(data="toy", method=method), View(), ranking([0.1] * 9) | spent)
@@ -116,7 +116,7 @@ def test_fits_that_other_work_disturbed_are_named(tmp_path):
 
 
 def test_a_second_stage_is_disturbed_by_its_own_budget(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     for seed, first, both in ((0, 75.0, 125.0), (1, 75.0, 133.0)):  # the second stage has 60 s
         for method, wall, cpu in (("self", first, first), ("cross", both, first + 29.0)):
             spent = {"fit_seconds": wall, "fit_cpu_seconds": cpu}
@@ -126,7 +126,7 @@ def test_a_second_stage_is_disturbed_by_its_own_budget(tmp_path):
 
 
 def test_cells_of_other_data_of_the_same_name_are_not_mixed(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * 30))
     other = {**Fit(data="toy", method="self").model_dump(), **View().model_dump(), **COMMON, "content": "another"}
     cells.put("toy/other", other, ranking([0.8] * 30))
@@ -135,7 +135,7 @@ def test_cells_of_other_data_of_the_same_name_are_not_mixed(tmp_path):
 
 
 def test_a_file_of_other_kind_among_the_cells_is_one_clear_line(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     cells.put("strange", {}, {})
     with pytest.raises(UserError, match=r"strange\.json: is no cell of an experiment"):
         Measured(cells)
@@ -166,7 +166,7 @@ def test_standing_and_claims_count(by_hand):
 
 
 def test_it_is_told_where_a_baseline_is_best(tmp_path):
-    cells, view = Cells(tmp_path), View(protocol="sampled")
+    cells, view = ResultCells(tmp_path), View(protocol="sampled")
     for data, histogram in (("a", 0.5), ("b", 0.3003), ("c", 0.2)):
         put(cells, Fit(data=data, method="histogram"), view, ranking([histogram] * 9))
         put(cells, Fit(data=data, method="self"), view, ranking([0.25] * 9))
@@ -177,7 +177,7 @@ def test_it_is_told_where_a_baseline_is_best(tmp_path):
 
 
 def test_a_difference_below_rounding_is_no_win(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     for data, better in (("a", 0.3004), ("b", 0.3006), ("c", 0.2)):
         put(cells, Fit(data=data, method="self"), View(), ranking([0.3] * 9))
         put(cells, Fit(data=data, method="cross"), View(), ranking([better] * 9))
@@ -185,7 +185,7 @@ def test_a_difference_below_rounding_is_no_win(tmp_path):
 
 
 def test_queries_of_different_number_are_not_compared(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     put(cells, Fit(data="a", method="histogram"), View(), ranking([0.4] * 30))
     put(cells, Fit(data="a", method="self"), View(), ranking([0.8] * 20))
     assert accuracy.marks(Measured(cells), "AP", "seen", View()) == {}
@@ -203,7 +203,7 @@ def test_second_stages(by_hand):
 
 
 def test_ablation_is_of_the_first_seed(by_hand, tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     put(cells, Fit(data="toy", method="self", variant="no-fisher"), View(), ranking([0.55] * 60))
     text = ablation.report(Measured(cells))
     part = text[text.index("default preset") :]
@@ -237,14 +237,14 @@ def test_runtime_and_lengths(measured):
 
 
 def test_lengths_tell_the_difference_to_whole_queries(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * 9))
     put(cells, Fit(data="toy", method="histogram"), View(queries="10-50"), ranking([0.3] * 9))
     assert cell(lengths.report(Measured(cells)), "histogram", "toy") == "**30.0** (−10.0)"
 
 
 def test_losses_of_second_stages_are_told_by_measure_and_protocol(tmp_path):
-    cells, view = Cells(tmp_path), View(protocol="sampled")
+    cells, view = ResultCells(tmp_path), View(protocol="sampled")
     for method, full, sampled in (("self", 0.5, 0.6), ("cross", 0.498, 0.52), ("hash-cross", 0.49, 0.6)):
         put(cells, Fit(data="toy", method=method), View(), ranking([full] * 9))
         put(cells, Fit(data="toy", method=method), view, ranking([sampled] * 9))
@@ -256,7 +256,7 @@ def test_losses_of_second_stages_are_told_by_measure_and_protocol(tmp_path):
 
 
 def test_the_papers_score_is_told_in_words(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     for name, value in (("paper", 0.2), ("paper-kernel-only", 0.4), ("paper-similarity-only", 0.18)):
         put(cells, variant_fit("toy", name), View(), ranking([value] * 60))
     text = ablation.report(Measured(cells))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 
 def in_batch_softmax(scores, positive, temperature, ignore=None):
     total, queries = 0.0, 0
@@ -29,27 +27,3 @@ def pairwise_hinge(scores, positive, margin):
                     violations.append(scores[q][minus] - scores[q][plus] + margin)
     active = [v for v in violations if v > 0]
     return sum(active) / max(len(active), 1)
-
-
-def ranks_of_relevant(scores, relevant):
-    """Ties count against the relevant: non-relevant ones of the same score come first."""
-    order = sorted(range(len(scores)), key=lambda c: (-scores[c], relevant[c]))
-    return [rank + 1 for rank, c in enumerate(order) if relevant[c]]
-
-
-def average_precision(scores, relevant):
-    ranks = ranks_of_relevant(scores, relevant)
-    return np.mean([(k + 1) / rank for k, rank in enumerate(ranks)]) if ranks else math.nan
-
-
-def ndcg(scores, relevant, k):
-    ranks = ranks_of_relevant(scores, relevant)
-    if not ranks:
-        return math.nan
-    ideal = sum(1 / math.log2(1 + rank) for rank in range(1, min(len(ranks), k) + 1))
-    return sum(1 / math.log2(1 + rank) for rank in ranks if rank <= k) / ideal
-
-
-def reciprocal_rank(scores, relevant):
-    ranks = ranks_of_relevant(scores, relevant)
-    return 1 / ranks[0] if ranks else math.nan

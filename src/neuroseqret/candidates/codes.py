@@ -50,6 +50,8 @@ class HashFunction(ABC):
     """Unit vectors (n, D) to codes of R bits."""
 
     name: ClassVar[str]
+    #: Raised by hand when what the hash function computes changes; kept with every result (see tests/golden).
+    version: ClassVar[int] = 1
 
     def __init__(self, bits: int = 64) -> None:
         if not 1 <= bits <= 1024:

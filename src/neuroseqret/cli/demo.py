@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neuroseqret.data.sequences import EventSequences
-    from neuroseqret.evaluation.protocol import Task
+    from neuroseqret.evaluation.protocol import RankingTask
     from neuroseqret.evaluation.runner import Result
     from neuroseqret.index import Hits, Index
     from neuroseqret.models.base import Embedder
@@ -119,7 +119,7 @@ def _texts(sequences: EventSequences, name: str) -> list[str]:
     return [] if column is None else [str(value) for value in column.to_pylist()]
 
 
-def _task(data: DataFolder) -> Task:
+def _task(data: DataFolder) -> RankingTask:
     from neuroseqret.evaluation.protocol import make_task
 
     task = make_task(_queries(data), data.corpus, data.relevance, condition="unseen", seed=SEED)
@@ -134,7 +134,7 @@ def _task(data: DataFolder) -> Task:
 # ---------------------------------------------------------------- model and index
 
 
-def _train(task: Task, seconds: float, out: Path) -> Embedder:
+def _train(task: RankingTask, seconds: float, out: Path) -> Embedder:
     from neuroseqret.models.self_attention.model import SelfAttention
 
     _step("2. Training: a self-attentive point process, its Fisher vectors, and a metric on them")
@@ -149,7 +149,7 @@ def _train(task: Task, seconds: float, out: Path) -> Embedder:
     return model
 
 
-def _index(model: Embedder, task: Task, out: Path) -> Index:
+def _index(model: Embedder, task: RankingTask, out: Path) -> Index:
     from neuroseqret.index import Index
 
     _step("3. Index: every melody becomes a vector that can be searched")
@@ -166,19 +166,18 @@ def _index(model: Embedder, task: Task, out: Path) -> Index:
 # ---------------------------------------------------------------- figures
 
 
-def _evaluate(task: Task, out: Path) -> list[Result]:
-    from neuroseqret import methods
+def _evaluate(task: RankingTask, out: Path) -> list[Result]:
     from neuroseqret.evaluation.runner import run
 
     _step("4. Evaluation: every test query ranks the whole corpus")
-    results = run(task, ["udtw", str((out / "model").resolve())], methods, progress=progress)
+    results = run(task, ["udtw", str((out / "model").resolve())], progress=progress)
     for result in results:
         if result.error:
             raise UserError(f"{NAMES.get(result.name, OURS)}: {result.error}")
     return results
 
 
-def _time(index: Index, task: Task) -> dict[str, Speed]:
+def _time(index: Index, task: RankingTask) -> dict[str, Speed]:
     """Milliseconds a query, one at a time and all at once: a search of the index, and DTW against every melody."""
     from neuroseqret.baselines.udtw import UDTW
 
@@ -201,7 +200,7 @@ def _time(index: Index, task: Task) -> dict[str, Speed]:
     return spent
 
 
-def _show_hits(index: Index, task: Task, out: Path) -> None:
+def _show_hits(index: Index, task: RankingTask, out: Path) -> None:
     from neuroseqret.cli.demo_picture import Shown, draw
 
     _step(f"5. Search: {SHOWN} test queries drawn at random, and their best hits")
@@ -217,7 +216,7 @@ def _show_hits(index: Index, task: Task, out: Path) -> None:
     console.print(f"the same on a time line: {out / 'hits.png'}", markup=False)
 
 
-def _random_queries(task: Task) -> np.ndarray:
+def _random_queries(task: RankingTask) -> np.ndarray:
     """Some test queries of different groups."""
     import numpy as np
 
@@ -240,7 +239,7 @@ def _hit_table(title: str, group: str | None, hits: Hits) -> Table:
     return table
 
 
-def _show_table(results: list[Result], speed: dict[str, Speed], task: Task) -> None:
+def _show_table(results: list[Result], speed: dict[str, Speed], task: RankingTask) -> None:
     _step(f"6. How good: {len(task.queries)} test queries, {len(task.corpus):,} melodies the model had never seen")
     table = Table(box=None, pad_edge=False)
     table.add_column("method")
@@ -278,7 +277,7 @@ def _verdict(results: list[Result], speed: dict[str, Speed]) -> None:
     console.print(f"All queries at once, the index answers {ratio:.0f} times as fast as DTW compares.")
 
 
-def _write(results: list[Result], speed: dict[str, Speed], task: Task, out: Path) -> None:
+def _write(results: list[Result], speed: dict[str, Speed], task: RankingTask, out: Path) -> None:
     content = {
         "queries": len(task.queries),
         "corpus": len(task.corpus),

@@ -110,7 +110,7 @@ def evaluate(
 
 def table(report: Report) -> Table:
     """One row a method: best value bold, second underlined, signs of significance; `failed` where it did."""
-    from neuroseqret.measures.measures import MEASURES
+    from neuroseqret.measures.table import MEASURES
 
     task = report.task
     ranked = "whole corpus" if task.protocol == "full" else "sampled lists"

@@ -1,9 +1,9 @@
-"""Results that were computed once are not computed again, and never served when anything behind them changed.
+"""Keep results, so that nothing is computed twice, and never return one when anything behind it has changed.
 
-The key of a result is a hash of all that it depends on: the content of the data, the task (protocol, condition, split,
-seed, queries drawn), the method (its name, or the bytes of its model folder), the time it may train for, and the
-code behind the method (see `neuroseqret.evaluation.code`). What is not equal in all of these is another
-result. One Parquet file a result; a damaged one counts as absent.
+The key of a result is a hash of everything it depends on: the content of the data, the task (protocol, condition,
+split, seed, drawn queries), the method (its name, or the bytes of its model folder), the time it may train for, and the
+versions of the method, of the protocol and of the library. Each result is one Parquet file. A damaged file counts as
+absent.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from neuroseqret.evaluation.protocol import Task
+import neuroseqret
+from neuroseqret.evaluation.protocol import PROTOCOL_VERSION, RankingTask
 from neuroseqret.evaluation.scoring import Answers
-from neuroseqret.measures.measures import MEASURES
+from neuroseqret.measures.table import MEASURES
+from neuroseqret.models.base import RelevanceModel
 from neuroseqret.storage.files import cache_folder, new_file
 
 
 def folder_fingerprint(folder: str | PathLike[str]) -> str:
-    """A hash of the content of every file in a model folder: not of dates, nor of what its config claims."""
+    """Return a hash of the names and contents of all files in a folder; dates do not count."""
     digest = hashlib.blake2b(digest_size=16)
     root = Path(folder)
     for path in sorted(p for p in root.rglob("*") if p.is_file()):
@@ -36,11 +38,11 @@ def folder_fingerprint(folder: str | PathLike[str]) -> str:
     return digest.hexdigest()
 
 
-def task_fingerprint(task: Task) -> str:
-    """A hash of everything in a task: the sequences, who is relevant, who is asked, what is listed."""
+def task_fingerprint(task: RankingTask) -> str:
+    """Return a hash of everything in a task: sequences, relevance, the queries asked, the candidates listed."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((task.protocol, task.condition, task.split, task.seed)).encode())
-    # In `seen` the corpus is one object in both roles; its content is hashed once.
+    # In `seen` the training corpus and the ranked corpus are one object; its content is hashed once.
     for sequences in {id(s): s for s in (task.training_queries, task.training_corpus, task.corpus)}.values():
         digest.update(sequences.fingerprint().encode())
     digest.update(repr(task.queries.ids.to_pylist()).encode())
@@ -51,20 +53,25 @@ def task_fingerprint(task: Task) -> str:
     return digest.hexdigest()
 
 
+def versions(method: type[RelevanceModel]) -> dict[str, int | str]:
+    """Return the versions that a result of a method depends on; see `RelevanceModel.version`."""
+    return {"method": method.version, "protocol": PROTOCOL_VERSION, "library": neuroseqret.__version__}
+
+
 def result_key(**parts: Any) -> str:
-    """The key of a result from its parts, whatever their order."""
+    """Return the key of a result; the order of the parts does not matter."""
     text = json.dumps(parts, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 class ResultCache:
-    """A folder of results by key."""
+    """A folder of results by key; without a name, the user's cache folder."""
 
     def __init__(self, folder: str | PathLike[str] | None = None) -> None:
         self.folder = cache_folder() / "evaluation" if folder is None else Path(folder)
 
-    def get(self, key: str, task: Task) -> tuple[Answers, dict[str, Any]] | None:
-        """The answers and what was noted with them, or None."""
+    def get(self, key: str, task: RankingTask) -> tuple[Answers, dict[str, Any]] | None:
+        """Return the answers and the notes that were kept with them, or None."""
         path = self.folder / f"{key}.parquet"
         try:
             table = pq.read_table(path)
@@ -78,7 +85,7 @@ class ResultCache:
         return Answers(measures, rows.astype(np.int32), scores.astype(np.float32)), notes
 
     def put(self, key: str, answers: Answers, notes: dict[str, Any]) -> None:
-        """Keep a result: written beside and renamed, so that a reader never sees half of it."""
+        """Keep a result. The file appears complete or not at all."""
         depth = answers.top_rows.shape[1]
         columns = {name: pa.array(answers.measures[name]) for name in MEASURES}
         columns["top_rows"] = pa.FixedSizeListArray.from_arrays(answers.top_rows.ravel(), depth)

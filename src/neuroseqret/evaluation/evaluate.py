@@ -1,18 +1,18 @@
-"""`evaluate`: methods side by side on a data folder, in Python as on the command line."""
+"""`evaluate`: compare methods on a data folder, in Python as on the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
 
-from neuroseqret import methods as registry
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.evaluation.cache import ResultCache
 from neuroseqret.evaluation.protocol import Condition, Protocol, make_task
 from neuroseqret.evaluation.report import Report, Test
-from neuroseqret.evaluation.runner import Remark, is_name, run
+from neuroseqret.evaluation.runner import Remark, run
 from neuroseqret.evaluation.scoring import Progress, silent
-from neuroseqret.models.model_folder import read_config
+from neuroseqret.methods import is_method
+from neuroseqret.models.model_folder import read_card
 from neuroseqret.readers.data_folder import DataFolder, read_folder
 
 
@@ -31,10 +31,11 @@ def evaluate(
     progress: Progress = silent,
     remark: Remark = lambda line: None,
 ) -> Report:
-    """The report of the methods (names, fitted here, or model folders), with `random` and `histogram` beside them.
+    """Return a report of the methods, with `random` and `histogram` beside them.
 
-    `report.results[i].means()` are the figures of a method, `.answers.measures` its figures query by query;
-    `report.to_json()` and `report.save(folder)` are what the command line writes.
+    A method is a name, which is fitted here, or a model folder, which is loaded. `report.results[i].means()` are the
+    figures of a method and `.answers.measures` its figures query by query. `report.to_json()` and
+    `report.save(folder)` are what the command line writes.
     """
     folder = data if isinstance(data, DataFolder) else read_folder(data)
     if folder.queries is None or folder.relevance is None:
@@ -53,11 +54,10 @@ def evaluate(
     if folder.queries.column("split") is None:
         for name in methods:
             _check_split(name, seed)
-    Report(folder.name, task, [], test)  # a wrong test is found before hours of work, not after
+    Report(folder.name, task, [], test)  # raises for an unknown test now, not after hours of work
     results = run(
         task,
         methods,
-        registry,
         max_seconds=max_seconds,
         cache=ResultCache() if cache else None,
         progress=progress,
@@ -67,13 +67,15 @@ def evaluate(
 
 
 def _check_split(name: str, seed: int) -> None:
-    """Queries without a split are split by the seed: a model of another seed was trained with some that are tested."""
-    if is_name(name, registry):
+    """Raise a `UserError` if a model folder may have learned from queries that are tested now.
+
+    Queries without a `split` column are split by the seed, so a model of another seed had another split.
+    """
+    if is_method(name):
         return
-    config = read_config(name)
-    trained = config.get("seed", config.get("info", {}).get("seed"))
-    if trained not in (None, seed):
+    trained = read_card(name).seed
+    if trained != seed:
         raise UserError(
-            f"{name}: was trained with seed {trained}, and queries without a 'split' column are split by the seed, so "
-            f"that it has learned from queries that are tested now; evaluate with --seed {trained}"
+            f"{name}: was trained with seed {trained}; queries without a 'split' column are split by the seed, so the "
+            f"model has learned from queries that are tested now; evaluate with --seed {trained}"
         )

@@ -1,13 +1,14 @@
-"""What is ranked for whom: the task that every method gets, the same for all of them.
+"""The task that every method gets: which queries are asked, which sequences are ranked, what may be learned from.
 
-Two protocols. `full` ranks the whole corpus. `sampled` is the paper's: for every query all relevant sequences and
-1000 random non-relevant ones; a query's list depends on the seed, its id and the corpus alone, never on the method.
+There are two protocols. `full` ranks the whole corpus. `sampled` is the paper's: each query ranks all its relevant
+sequences and 1000 random others. The list of a query depends on the seed, the query's id and the corpus, never on the
+method.
 
-Two corpus conditions. `seen`: the corpus takes part in training, as in the paper. `unseen`: methods are trained with
-half of the corpus' sources and rank the other half, as with sequences that are indexed after training (see
+There are two conditions. In `seen` the corpus takes part in training, as in the paper. In `unseen` methods are trained
+with one half of the corpus's sources and rank the other half, like sequences that are indexed after training (see
 `neuroseqret.data.splits.unseen_half` for groups with a single source).
 
-A query with nothing relevant in the ranked corpus has no AP; it is left out for all methods, and counted.
+A query with nothing relevant in the ranked corpus has no AP. It is left out for all methods, and counted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from neuroseqret.data.splits import ensure_split, sample_negatives, split_rows, 
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.measures.ties import Keys, id_keys
 
+#: Raise this when the drawn queries, the lists, the halves, the order of ties or the measures change: results of
+#: another version are computed again. tests/golden fails when they change and this number does not.
+PROTOCOL_VERSION = 1
+
 Protocol = Literal["sampled", "full"]
 Condition = Literal["seen", "unseen"]
 NEGATIVES = 1000
@@ -30,45 +35,45 @@ NEGATIVES = 1000
 
 @dataclass(frozen=True)
 class CandidateLists:
-    """The sampled candidates of every query, as wide as the longest list; shorter ones are padded with -1."""
+    """The sampled candidates of every query. Lists shorter than the longest one are padded with -1."""
 
-    rows: IntArray  # (queries, width) corpus rows, rising, -1 at the end
-    relevance: Relevance  # positions in the list instead of corpus rows
+    rows: IntArray  # (queries, width) corpus rows in rising order, then -1
+    relevance: Relevance  # with positions in the list in place of corpus rows
 
     def of(self, query: int) -> IntArray:
-        """Corpus rows of one query's list."""
+        """Return the corpus rows of one query's list."""
         listed = self.rows[query]
         return listed[listed >= 0]
 
 
 @dataclass(frozen=True)
-class Task:
-    """Queries to answer, a corpus to rank, and what a method may be trained on."""
+class RankingTask:
+    """Queries to answer, a corpus to rank, and what a method may be trained with."""
 
     protocol: Protocol
     condition: Condition
     split: str
     seed: int
-    queries: EventSequences  # those to answer
-    corpus: EventSequences  # to rank
+    queries: EventSequences  # the queries to answer
+    corpus: EventSequences  # the sequences to rank
     relevance: Relevance  # of `queries` to `corpus`
-    lists: CandidateLists | None  # None: the whole corpus
-    training_queries: EventSequences  # with all splits; a method learns from train, selects on validation
+    lists: CandidateLists | None  # None: each query ranks the whole corpus
+    training_queries: EventSequences  # all splits; a method learns from train and selects on validation
     training_corpus: EventSequences
     training_relevance: Relevance
     whole_corpus: EventSequences  # both halves in `unseen`
     left_out: int  # queries of the split with nothing relevant in `corpus`
-    not_drawn: int  # queries of the split beyond the cap on their number
+    not_drawn: int  # queries of the split that `max_queries` left out
 
     @property
     def candidates(self) -> IntArray:
-        """Number of candidates of each query: (queries,)."""
+        """The number of candidates of each query: (queries,)."""
         if self.lists is None:
             return np.full(len(self.queries), len(self.corpus))
         return (self.lists.rows >= 0).sum(1)
 
     def tie_keys(self) -> tuple[Keys, Keys]:
-        """Hashes of the queries' and the corpus' ids that break ties; see `neuroseqret.measures.ties`."""
+        """Return the hashes of query and corpus ids that break ties; see `neuroseqret.measures.ties`."""
         return id_keys(self.queries.ids, self.seed), id_keys(self.corpus.ids, self.seed)
 
 
@@ -83,10 +88,10 @@ def make_task(
     seed: int = 0,
     max_queries: int | None = None,
     negatives: int = NEGATIVES,
-) -> Task:
-    """The task for the queries of a split; `max_queries` draws that many of them, the same for every method.
+) -> RankingTask:
+    """Return the task for the queries of a split; `max_queries` draws that many of them, the same for every method.
 
-    Queries without a `split` column are split here as `fit` would split them, with the same seed.
+    Queries without a `split` column are split here, exactly as `fit` would split them with the same seed.
     """
     if protocol not in get_args(Protocol):
         raise UserError(f"no protocol is called {protocol!r}; there are {', '.join(get_args(Protocol))}")
@@ -100,7 +105,7 @@ def make_task(
     learned = unseen_half(corpus, seed) if condition == "unseen" else np.ones(len(corpus), bool)
     ranked = ~learned if condition == "unseen" else learned
     if condition == "unseen" and not (ranked.any() and learned.any()):
-        raise DataError("the corpus has a single source, so that no half of it can be unseen")
+        raise DataError("the corpus has a single source, so no half of it can be unseen")
     ranked_corpus = corpus[ranked] if condition == "unseen" else corpus
     answerable = relevance.select_corpus(ranked) if condition == "unseen" else relevance
 
@@ -110,7 +115,7 @@ def make_task(
         raise DataError(f"none of the {len(of_split)} {split} queries has a relevant sequence in the ranked corpus")
     drawn = draw_queries(queries, usable, max_queries, seed)
     asked, truth = queries[drawn], answerable.select_queries(drawn)
-    return Task(
+    return RankingTask(
         protocol=protocol,
         condition=condition,
         split=split,
@@ -129,7 +134,7 @@ def make_task(
 
 
 def draw_queries(queries: EventSequences, rows: IntArray, number: int | None, seed: int) -> IntArray:
-    """At most `number` of the rows, in order; a smaller number draws a part of what a larger one draws."""
+    """Return at most `number` of the rows, in order; what a smaller number draws, a larger one draws too."""
     if number is None or number >= len(rows):
         return rows
     chosen = np.argsort(id_keys(queries.ids, seed)[rows], kind="stable")[:number]
@@ -137,10 +142,9 @@ def draw_queries(queries: EventSequences, rows: IntArray, number: int | None, se
 
 
 def sample_lists(queries: EventSequences, relevance: Relevance, seed: int, negatives: int) -> CandidateLists:
-    """All relevant rows and `negatives` random others (all others if there are fewer) for every query.
+    """Return, for every query, all relevant rows and `negatives` random others (or all others, if fewer).
 
-    Each query has a random generator of its own, seeded with its id, so that a list does not depend on which other
-    queries are asked.
+    Each query has its own random generator, seeded with its id, so a list does not depend on the other queries.
     """
     lists, positions = [], []
     for query, key in enumerate(id_keys(queries.ids, seed).tolist()):
@@ -158,7 +162,7 @@ def sample_lists(queries: EventSequences, relevance: Relevance, seed: int, negat
 
 
 def check_apart(queries: EventSequences, corpus: EventSequences) -> None:
-    """A query that is itself in the corpus would find itself: an error that names it."""
+    """Raise a `DataError` if a query is in the corpus too: it would find itself."""
     twice = set(queries.ids.to_pylist()) & set(corpus.ids.to_pylist())
     if twice:
         raise DataError(

@@ -1,4 +1,4 @@
-"""The results of several methods on one task, side by side: means, who is significantly better, files to keep."""
+"""The results of several methods on one task, side by side: means, significance, JSON and files."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ import pyarrow.parquet as pq
 import neuroseqret
 from neuroseqret.data.sequences import FloatArray
 from neuroseqret.errors import UserError
-from neuroseqret.evaluation.protocol import Task
+from neuroseqret.evaluation.protocol import RankingTask
 from neuroseqret.evaluation.runner import Result
 from neuroseqret.evaluation.significance import fisher_exact_test, holm, randomisation_test
-from neuroseqret.measures.measures import MEASURES
+from neuroseqret.measures.table import MEASURES
 from neuroseqret.readers.trec import write_run
 from neuroseqret.storage.files import new_folder
 
 Test = Literal["randomisation", "fisher-exact"]
 LEVEL = 0.05
-BAR = "histogram"  # the method that the others have to beat
+BAR = "histogram"  # the baseline that the other methods have to beat
 PER_QUERY = "per_query.parquet"
-HOLDS = (PER_QUERY, "*.run")  # what a saved report consists of
+HOLDS = (PER_QUERY, "*.run")  # the files of a saved report
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What `evaluate` gives, a table: one row a method (`results`), one column a measure; printed, it shows itself.
+    """What `evaluate` returns: one row per method (`results`), one column per measure. Printing it shows the table.
 
-    `to_json()` gives the means, `save(folder)` writes the figures query by query and the rankings.
+    `to_json()` returns the means, `save(folder)` writes the figures query by query and the rankings.
     """
 
     data: str
-    task: Task
+    task: RankingTask
     results: Sequence[Result]
     test: Test = "randomisation"
 
@@ -49,7 +49,7 @@ class Report:
             raise UserError(f"no test is called {self.test!r}; there are {', '.join(get_args(Test))}")
 
     def __repr__(self) -> str:
-        """The table in plain text: means in points with their `marks`, or why a method failed."""
+        """Return the table as plain text: means in points with their `marks`, or why a method failed."""
         head = f"{self.data}, {self.task.split}: {len(self.task.queries):,} queries, {self.task.protocol} ranking, "
         rows = [["", *MEASURES]]
         for result in self.results:
@@ -69,15 +69,16 @@ class Report:
         return [r for r in self.results if r.answers is not None]
 
     def order(self, measure: str) -> list[str]:
-        """Names of the methods that did not fail, best first by the mean of a measure."""
+        """Return the names of the methods that did not fail, best first by the mean of a measure."""
         return [r.name for r in sorted(self.answered, key=lambda r: -r.mean(measure))]
 
     @cached_property
     def corrected(self) -> dict[str, FloatArray]:
-        """Corrected p-values, (methods that answered, measures): each against the bar, and against the best other.
+        """Corrected p-values (methods that answered, measures) of two questions.
 
-        One family for Holm's correction: all methods, all measures, both questions. NaN where a method would be
-        compared with itself, and, for the second question, where it is not the best.
+        `bar`: does a method differ from `histogram`? `best`: does the best method of a measure differ from the next?
+        Holm's correction is over all methods, all measures and both questions. NaN where nothing is compared: a method
+        with itself, and in `best` every method but the best.
         """
         bar = np.full((len(self.answered), len(MEASURES)), np.nan)
         best = bar.copy()
@@ -94,7 +95,7 @@ class Report:
         return {"bar": both[0], "best": both[1]}
 
     def marks(self, name: str, measure: str) -> str:
-        """Signs of significance at the 5 % level: † the best, better than the next; ▲ ▼ better, worse than the bar."""
+        """Return the signs of significance at 5 %: † the best, better than the next; ▲ ▼ better, worse than the bar."""
         row = [r.name for r in self.answered].index(name)
         column = MEASURES.index(measure)
         sign = "†" if self.corrected["best"][row, column] <= LEVEL else ""
@@ -104,7 +105,7 @@ class Report:
         return sign
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON: means in 0..1, or the reason of a failure, by method; corrected p-values beside."""
+        """Return the report as JSON: means in 0..1 or the reason of a failure by method, and corrected p-values."""
         methods: dict[str, dict[str, Any]] = {}
         for result in self.results:
             if result.error is not None:
@@ -137,7 +138,7 @@ class Report:
         }
 
     def per_query(self) -> pa.Table:
-        """One row a method and query: how many were relevant, how many ranked, and every measure."""
+        """Return one row per method and query: how many are relevant, how many were ranked, and every measure."""
         queries = len(self.task.queries)
         columns: dict[str, Any] = {
             "method": np.repeat([r.name for r in self.answered], queries),
@@ -151,7 +152,7 @@ class Report:
         return pa.table(columns)
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Per-query measures (Parquet) and the top of every ranking (a TREC run a method) in a new folder."""
+        """Write a new folder: per-query measures (Parquet) and the top of every ranking (a TREC run per method)."""
         names = _file_names([r.name for r in self.answered])
         corpus_ids = np.array(self.task.corpus.ids.to_pylist(), dtype=object)
         with new_folder(folder, *HOLDS) as target:
@@ -168,7 +169,7 @@ class Report:
 
 
 def compare(results: Sequence[Result], reference: Result, test: Test = "randomisation", seed: int = 0) -> FloatArray:
-    """p-values, uncorrected, of the methods against a reference: (methods, measures)."""
+    """Return uncorrected p-values of the methods against a reference: (methods, measures)."""
     if not results:
         return np.empty((0, len(MEASURES)))
     theirs = np.concatenate([_values(r) for r in results], axis=1)
@@ -184,7 +185,7 @@ def _values(result: Result) -> FloatArray:
 
 
 def _file_names(names: Sequence[str]) -> list[str]:
-    """A file name for each method: its name or its folder's last part; numbered where that would be the same."""
+    """Return a file name for each method: its name or the last part of its folder, numbered if two are the same."""
     files: list[str] = []
     for name in names:
         plain = re.sub(r"[^\w.-]+", "_", Path(name).name) or "method"

@@ -1,12 +1,12 @@
-"""Is one method better than another, or luckier? Tests and intervals over queries.
+"""Is one method better than another, or just luckier? Tests and confidence intervals over queries.
 
-The unit is the query: all methods answer the same queries, so that differences are paired. The paired randomisation
-test (Fisher's randomisation test) is the one used in tables; Holm's correction keeps the chance of any false mark
-in a whole table, over methods and data sets, under the level.
+All methods answer the same queries, so the values are paired by query. Tables use the paired randomisation test
+(Fisher's randomisation test). Holm's correction keeps the chance of any false mark in a whole table, over methods and
+data sets, below the level.
 
-The paper marks results by a "two-sided Fisher's test with p <= 0.1" without saying which. In retrieval that name
-means Fisher's randomisation test, which is `randomisation_test` here. `fisher_exact_test` is the other reading,
-Fisher's exact test on the number of queries won; it is offered because the paper may have meant it.
+The paper marks results by a "two-sided Fisher's test with p <= 0.1" and does not say which one. In retrieval that name
+means Fisher's randomisation test: `randomisation_test`. The other reading is Fisher's exact test on the number of
+queries won: `fisher_exact_test`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _BLOCK = 1 << 24  # numbers held at a time
 def randomisation_test(
     first: npt.ArrayLike, second: npt.ArrayLike, *, permutations: int = 20_000, seed: int = 0
 ) -> FloatArray:
-    """Two-sided paired randomisation test of equal means over queries.
+    """Return the p-value of each comparison by the two-sided paired randomisation test of equal means over queries.
 
-    `first` and `second` hold one value a query, (queries,) or (queries, comparisons); the p-value of each
-    comparison comes back. Under the null hypothesis the two methods' names are exchangeable within each query:
-    p = (1 + #{|sum_q s_q d_q| >= |sum_q d_q|}) / (1 + permutations), d = first - second, s_q random signs, the
-    same for all comparisons. Counting the observed labelling keeps p valid and above 0.
+    `first` and `second` hold one value per query: (queries,) or (queries, comparisons). Under the null hypothesis the
+    names of the two methods can be exchanged within each query:
+    p = (1 + #{|sum_q s_q d_q| >= |sum_q d_q|}) / (1 + permutations), with d = first - second and random signs s_q that
+    are the same for all comparisons. The observed labelling counts as one, so p is valid and never 0.
     """
     difference = _paired(first, second)
     queries = len(difference)
     observed = np.abs(difference.sum(axis=0))
-    # Sums in another order differ in the last digits; an equal sum must count as equal.
+    # The same sum in another order differs in its last digits and must still count as equal.
     threshold = observed - 1e-9 * np.maximum(np.abs(difference).sum(axis=0), 1e-300)
     generator = np.random.default_rng(seed)
     as_large = np.zeros(difference.shape[1], np.int64)
@@ -51,12 +51,11 @@ def randomisation_test(
 
 
 def fisher_exact_test(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
-    """Two-sided Fisher's exact test on the numbers of queries won: the table [[won, lost], [lost, won]].
+    """Return the p-value of each comparison by the two-sided Fisher's exact test on the number of queries won.
 
-    With w queries on which `first` is better and l on which it is worse (ties count for nobody), the rows of the
-    2 x 2 table are the methods and its columns "won" and "lost". Every query is counted in both rows, as if the
-    methods had answered different queries, so it finds differences more easily than it should: prefer
-    `randomisation_test`.
+    The 2 x 2 table is [[won, lost], [lost, won]]: its rows are the methods. Queries with equal values are left out.
+    Every query is counted in both rows, as if the methods had answered different queries, so the test finds
+    differences more easily than it should: prefer `randomisation_test`.
     """
     difference = _paired(first, second)
     won, lost = (difference > 0).sum(axis=0), (difference < 0).sum(axis=0)
@@ -64,7 +63,7 @@ def fisher_exact_test(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray
 
 
 def _fisher_exact(won: int, lost: int) -> float:
-    """P of all tables with margins n = won + lost in every row and column that are no likelier than this one.
+    """Return the probability of all tables with the same margins n = won + lost that are no likelier than this one.
 
     The upper left cell is hypergeometric: P(k) = C(n, k) C(n, n - k) / C(2n, n) = C(n, k)^2 / C(2n, n).
     """
@@ -78,10 +77,10 @@ def _fisher_exact(won: int, lost: int) -> float:
 def bootstrap_interval(
     values: npt.ArrayLike, *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Percentile bootstrap interval of the mean over queries: (low, high) for each column of `values`.
+    """Return the percentile bootstrap interval (low, high) of the mean over queries, for each column of `values`.
 
-    Queries are drawn with replacement, the same draws for all columns. For the interval of a difference of two
-    methods pass the per-query differences.
+    Queries are drawn with replacement, the same for all columns. For the difference of two methods pass the
+    differences query by query.
     """
     columns = _columns(values)
     queries = len(columns)
@@ -100,7 +99,7 @@ def bootstrap_interval(
 
 
 def holm(p_values: npt.ArrayLike) -> FloatArray:
-    """Holm's step-down correction over all the given p-values, of whatever shape; NaN (no test) is left out.
+    """Return all p-values (any shape) after Holm's step-down correction; NaN means no test and is left out.
 
     Sorted p_(1) <= ... <= p_(m): the corrected p_(i) is max_{j <= i} min(1, (m - j + 1) p_(j)). Rejecting where it is
     at most alpha keeps the chance of any false rejection at most alpha, however the tests depend on each other.

@@ -1,4 +1,10 @@
-"""Every ranking method by its name: the three relevance models and the baselines, made or loaded the same way."""
+"""Every ranking method by its name: the three relevance models and the thirteen baselines.
+
+A method is imported when it is first asked for, because importing all of them takes seconds.
+
+>>> make("histogram").name
+'histogram'
+"""
 
 from __future__ import annotations
 
@@ -10,11 +16,13 @@ from neuroseqret.errors import UserError
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.model_folder import read_card
 
+#: The relevance models: name to "module:class". They have presets (`default`, `paper`, ...).
 MODELS = {
     "self": "neuroseqret.models.self_attention.model:SelfAttention",
     "cross": "neuroseqret.models.cross.cross_attention:CrossAttention",
     "hash-cross": "neuroseqret.models.cross.hash_cross_attention:HashCrossAttention",
 }
+#: The baselines: name to "module:class". They have no presets.
 BASELINES = {
     "random": "neuroseqret.baselines.random:Random",
     "histogram": "neuroseqret.baselines.histogram:Histogram",
@@ -32,26 +40,30 @@ BASELINES = {
 }
 
 
+def is_method(name: str) -> bool:
+    """Return whether a method has this name."""
+    return name in MODELS or name in BASELINES
+
+
 def method_class(name: str) -> type[RelevanceModel]:
-    """The class behind a name; modules are imported only when asked for, so that no extra is needed before."""
-    path = MODELS.get(name) or BASELINES.get(name)
-    if path is None:
+    """Return the class of a method; raise a `UserError` that lists the names if there is no such method."""
+    if not is_method(name):
         raise UserError(f"no method is called {name!r}; there are {', '.join([*MODELS, *BASELINES])}")
-    module, attribute = path.split(":")
+    module, attribute = (MODELS | BASELINES)[name].split(":")
     found: type[RelevanceModel] = getattr(import_module(module), attribute)
     return found
 
 
 def make(name: str, preset: str = "default", **options: Any) -> RelevanceModel:
-    """An untrained method by name; the baselines have one preset, the models have `default` and `paper`."""
+    """Return a new, untrained method; `preset` counts for the models only."""
     if name in MODELS:
         return method_class(name)(preset=preset, **options)
     return method_class(name)(**options)
 
 
 def load(folder: str | PathLike[str]) -> RelevanceModel:
-    """The trained method in a model folder, whichever it is."""
+    """Return the trained method in a model folder, whichever method it is."""
     name = read_card(folder).model
-    if name not in MODELS and name not in BASELINES:
+    if not is_method(name):
         raise UserError(f"{folder}: holds a {name!r} model, which this version does not know; fit the model again")
     return method_class(name).load(folder)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import IntArray
 from neuroseqret.errors import UserError
+from neuroseqret.measures.lists import average_precision, ndcg
 
 Floats = npt.NDArray[np.float32]
 
@@ -63,17 +64,12 @@ def best_first(scores: Floats, depth: int) -> IntArray:
 
 def list_average_precision(scores: Floats, lists: RankedLists) -> npt.NDArray[np.float64]:
     """AP of each list in the order of `scores`, over the relevant ones that the list can hold: (Q,)."""
-    truth = _in_order(scores, lists)
-    precision = np.cumsum(truth, axis=1) / np.arange(1, truth.shape[1] + 1)
-    return (precision * truth).sum(1) / np.maximum(np.minimum(lists.counts, truth.shape[1]), 1)
+    return average_precision(_in_order(scores, lists), lists.counts)
 
 
 def list_ndcg(scores: Floats, lists: RankedLists, depth: int = 10) -> npt.NDArray[np.float64]:
     """nDCG@depth of each list in the order of `scores`: (Q,)."""
-    truth = _in_order(scores, lists)[:, :depth]
-    discount = 1 / np.log2(np.arange(2, depth + 2))
-    ideal = np.concatenate([[0.0], np.cumsum(discount)])[np.minimum(lists.counts, depth)]
-    return (truth * discount[: truth.shape[1]]).sum(1) / np.maximum(ideal, 1e-12)
+    return ndcg(_in_order(scores, lists), lists.counts, depth)
 
 
 def _in_order(scores: Floats, lists: RankedLists) -> npt.NDArray[np.bool_]:

@@ -7,53 +7,38 @@ import multiprocessing
 
 import pytest
 
-from experiments import cells as module
-from experiments.cells import Cells
+from experiments import result_cells as module
+from experiments.result_cells import ResultCells
 from neuroseqret.errors import UserError
 
 NAME = "sports/thp/seed0-seen-full"
-CONFIG = {"data": "sports", "seed": 0, "code": "a"}
+CONFIG = {"data": "sports", "seed": 0, "versions": {"method": 1, "protocol": 1}}
+NEWER = {**CONFIG, "versions": {"method": 2, "protocol": 1}}
 
 
 def test_a_cell_is_fresh_only_with_its_own_configuration(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     assert cells.get(NAME, CONFIG) is None
     cells.put(NAME, CONFIG, {"measures": {"AP": 0.5}, "list": [1, 2, 3]})
     assert cells.get(NAME, CONFIG) == {"measures": {"AP": 0.5}, "list": [1, 2, 3]}
     assert cells.get(NAME, {**CONFIG, "seed": 1}) is None
-    assert cells.get(NAME, {**CONFIG, "code": "b"}) is None
+    assert cells.get(NAME, NEWER) is None
     assert cells.get(NAME, {**CONFIG, "more": 1}) is None
 
 
-def test_keep_stale_forgives_older_code_and_nothing_else(tmp_path):
-    Cells(tmp_path).put(NAME, CONFIG, {"x": 1})
-    cells = Cells(tmp_path, keep_stale=True)
-    assert cells.get(NAME, {**CONFIG, "code": "b"}) == {"x": 1}
+def test_keep_stale_forgives_other_versions_and_nothing_else(tmp_path):
+    ResultCells(tmp_path).put(NAME, CONFIG, {"x": 1})
+    cells = ResultCells(tmp_path, keep_stale=True)
+    assert cells.get(NAME, {**CONFIG, "versions": {"method": 2}}) == {"x": 1}
     assert cells.get(NAME, {**CONFIG, "seed": 1}) is None
 
 
-def test_code_that_was_shown_to_give_equal_figures_is_as_good(tmp_path):
-    Cells(tmp_path / "cells").put(NAME, CONFIG, {"x": 1})
-    changes = [{"why": "", "codes": {"a": "b"}}, {"why": "", "codes": {"b": "c", "d": "a"}}]
-    (tmp_path / "equal_code.json").write_text(json.dumps(changes))
-    cells = Cells(tmp_path / "cells")
-    assert [cells.get(NAME, {**CONFIG, "code": code}) for code in "abc"] == [{"x": 1}] * 3
-    assert cells.get(NAME, {**CONFIG, "code": "d"}) is None  # an earlier one, not a later
-    assert cells.get(NAME, {**CONFIG, "code": "c", "seed": 1}) is None
-    (tmp_path / "equal_code.json").write_text("{}}")
-    with pytest.raises(UserError, match=r"equal_code\.json: is no list of equal versions") as raised:
-        Cells(tmp_path / "cells")
-    assert "\n" not in str(raised.value)
-
-
-def test_cells_that_a_change_of_the_code_alters_are_measured_again(tmp_path):
-    for name in (NAME, "twitter/thp/seed0-seen-full"):
-        Cells(tmp_path / "cells").put(name, CONFIG, {"x": 1})
-    changes = [{"codes": {"a": "b"}, "but": ["twitter/thp/*"]}, {"codes": {"b": "c"}}]
-    (tmp_path / "equal_code.json").write_text(json.dumps(changes))
-    cells, wanted = Cells(tmp_path / "cells"), {**CONFIG, "code": "c"}
-    assert cells.get(NAME, wanted) == {"x": 1}
-    assert cells.get("twitter/thp/seed0-seen-full", wanted) is None
+def test_another_commit_does_not_make_a_cell_stale(tmp_path, monkeypatch):
+    cells = ResultCells(tmp_path)
+    cells.put(NAME, CONFIG, {"x": 1})
+    monkeypatch.setattr(module, "commit", lambda: "9876543210")
+    assert cells.get(NAME, CONFIG) == {"x": 1}
+    assert cells.commits() == {"0123456789"}
 
 
 def test_without_git_a_cell_is_kept_all_the_same(monkeypatch):
@@ -66,10 +51,10 @@ def test_without_git_a_cell_is_kept_all_the_same(monkeypatch):
 
 
 def test_a_new_result_replaces_the_old_and_lists_stay_on_one_line(tmp_path):
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     cells.put(NAME, CONFIG, {"x": 1})
-    cells.put(NAME, {**CONFIG, "code": "b"}, {"x": [1, 2, 3]})
-    assert list(cells.all()) == [(NAME, {**CONFIG, "code": "b"}, {"x": [1, 2, 3]})]
+    cells.put(NAME, NEWER, {"x": [1, 2, 3]})
+    assert list(cells.all()) == [(NAME, NEWER, {"x": [1, 2, 3]})]
     assert cells.commits() == {"0123456789"}
     assert '"x": [1,2,3]' in (tmp_path / f"{NAME}.json").read_text()
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["seed0-seen-full.json"]  # nothing half-written
@@ -78,9 +63,9 @@ def test_a_new_result_replaces_the_old_and_lists_stay_on_one_line(tmp_path):
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"config": {}}', "\x00\x01"])
 def test_a_damaged_cell_is_one_clear_line(tmp_path, content):
     (tmp_path / "a.json").write_text(content)
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
     for ask in (lambda: cells.get("a", CONFIG), lambda: list(cells.all()), cells.commits):
-        with pytest.raises(UserError, match=r"a\.json: is no cell.*remove it") as raised:
+        with pytest.raises(UserError, match=r"a\.json: is not a cell.*remove it") as raised:
             ask()
         assert "\n" not in str(raised.value)
 
@@ -88,16 +73,16 @@ def test_a_damaged_cell_is_one_clear_line(tmp_path, content):
 def test_a_cell_that_cannot_be_written_is_one_clear_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):  # which the command line says in one line
-        Cells(tmp_path / "file" / "cells").put(NAME, CONFIG, {})
+        ResultCells(tmp_path / "file" / "cells").put(NAME, CONFIG, {})
 
 
 def test_what_another_process_claims_is_not_ours_until_it_ends(tmp_path):
     forked = multiprocessing.get_context("fork")
     mine, theirs = forked.Pipe()
-    cells = Cells(tmp_path)
+    cells = ResultCells(tmp_path)
 
     def other():
-        with Cells(tmp_path).claimed("sports/thp") as claimed:
+        with ResultCells(tmp_path).claimed("sports/thp") as claimed:
             theirs.send(claimed)
             theirs.recv()
 
@@ -115,6 +100,6 @@ def test_what_another_process_claims_is_not_ours_until_it_ends(tmp_path):
 
 
 def test_cells_are_plain_json(tmp_path):
-    Cells(tmp_path).put(NAME, CONFIG, {"error": "no “marks”"})
+    ResultCells(tmp_path).put(NAME, CONFIG, {"error": "no “marks”"})
     content = json.loads((tmp_path / f"{NAME}.json").read_text(encoding="utf-8"))
     assert content == {"config": CONFIG, "commit": "0123456789", "result": {"error": "no “marks”"}}

@@ -1,4 +1,4 @@
-"""Measures against hand-computed values, plain loops and ir-measures."""
+"""The measures of reports against values worked out by hand, plain loops and ir-measures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive import evaluation as naive
+from naive import measures as naive
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.measures.measures import MEASURES, per_query
+from neuroseqret.measures.table import MEASURES, per_query
 from neuroseqret.measures.ties import id_keys, order_keys, pair_keys
 
 
@@ -106,35 +106,3 @@ def test_equals_ir_measures_on_a_large_ranking():
     qrels = {str(q): {ids[c]: 1 for c in np.flatnonzero(truth[q])} for q in range(3)}
     for metric in ir_measures.iter_calc([ir_measures.parse_measure(n) for n in MEASURES[:4]], qrels, run):
         assert metric.value == pytest.approx(found[str(metric.measure)][int(metric.query_id)], abs=1e-12)
-
-
-def test_ties_favour_nobody():
-    """A method that scores everything alike gets the mean AP of random orders, wherever the relevant rows are."""
-    queries, candidates = 3000, 12
-    keys = order_keys(
-        np.zeros((queries, candidates), np.float32),
-        id_keys(pa.array([str(q) for q in range(queries)])),
-        id_keys(pa.array([str(c) for c in range(candidates)])),
-    )
-    generator = np.random.default_rng(0)
-    chance = np.mean(
-        [naive.average_precision(generator.permutation([1] * 3 + [0] * 9).tolist(), 3) for _ in range(3000)]
-    )
-    for first in (0, 4, 9):  # three relevant rows at the beginning, in the middle, at the end
-        truth = np.zeros((queries, candidates), bool)
-        truth[:, first : first + 3] = True
-        assert per_query(keys, relevance_of(truth))["AP"].mean() == pytest.approx(chance, abs=0.015)
-
-
-def test_tie_order_depends_on_seed_query_and_candidate_alone():
-    ids = pa.array(["a", "b", "c", "d", "e", "f", "g", "h"])
-    zeros = np.zeros((2, 8), np.float32)
-    queries = id_keys(pa.array(["x", "y"]), seed=1)
-    first = order_keys(zeros, queries, id_keys(ids, seed=1))
-    turned = order_keys(zeros, queries, id_keys(ids.take(pa.array(range(7, -1, -1))), seed=1))
-    assert (first == turned[:, ::-1]).all()
-    assert (np.argsort(first[0]) != np.argsort(first[1])).any()
-    other = order_keys(zeros, id_keys(pa.array(["x", "y"]), seed=2), id_keys(ids, seed=2))
-    assert (np.argsort(first[0]) != np.argsort(other[0])).any()
-    lists = order_keys(zeros, queries, np.stack([id_keys(ids, seed=1)] * 2))
-    assert (lists == first).all()

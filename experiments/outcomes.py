@@ -1,0 +1,36 @@
+"""What a cell keeps of a measurement: means, values query by query, how much was asked, or why it failed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.result_cells import Result
+from neuroseqret.errors import UserError
+from neuroseqret.evaluation.protocol import RankingTask
+from neuroseqret.evaluation.scoring import Answers
+
+KEPT = ("AP", "nDCG@10")  # measures that are kept query by query
+
+
+def failure(error: Exception) -> Result:
+    """Return the reason of a failure, which the page shows; the other cells are not affected."""
+    return {"error": str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"}
+
+
+def figures(answers: Answers, by_query: bool) -> Result:
+    """Return the means of all measures; with `by_query` also the values of `KEPT` for each query, for tests."""
+    means = {name: round(float(values.mean()), 6) for name, values in answers.measures.items()}
+    if not by_query:
+        return {"measures": means}
+    each = {name: np.rint(1e4 * answers.measures[name]).astype(int).tolist() for name in KEPT}
+    return {"measures": means, "ten_thousandths": each}
+
+
+def facts(task: RankingTask) -> Result:
+    """Return how many queries were asked and how many candidates were ranked."""
+    return {
+        "queries_answered": len(task.queries),
+        "queries_left_out": task.left_out,
+        "queries_not_drawn": task.not_drawn,
+        "candidates": int(task.candidates.max()),
+    }
