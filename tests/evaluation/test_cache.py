@@ -80,11 +80,12 @@ def test_a_result_depends_on_the_versions_of_method_protocol_and_library():
 
 
 def test_folder_fingerprint_is_of_the_content(sets, tmp_path):
-    model = Random()
+    queries, corpus = sets()
+    model = Random().fit(queries, corpus)
     folder = model.save(tmp_path / "a")
     first = folder_fingerprint(folder)
     assert first == folder_fingerprint(model.save(tmp_path / "b"))
-    model.seed = 1
+    model.fit(queries, corpus, seed=1)
     assert first != folder_fingerprint(model.save(tmp_path / "a"))
     tensors = tmp_path / "b" / "model.safetensors"
     tensors.write_bytes(tensors.read_bytes() + b"\0")  # a changed file whose config still claims the old hash

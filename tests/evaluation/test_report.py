@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from neuroseqret.data.sequence import EventSequence
-from neuroseqret.data.sequences import EventSequences
+from neuroseqret.baselines.settings import NoSettings
+from neuroseqret.baselines.unlearned import Unlearned
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.report import Report, compare
@@ -18,31 +18,19 @@ from neuroseqret.evaluation.runner import Result
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.evaluation.significance import holm, randomisation_test
 from neuroseqret.measures.table import MEASURES
-from neuroseqret.models.base import RelevanceModel
 
 
-class Noisy(RelevanceModel):
+class Noisy(Unlearned):
     """Knows the groups, under noise: the less noise, the better."""
 
     def __init__(self, name: str, noise: float) -> None:
+        super().__init__(NoSettings())
         self.name, self.noise = name, noise
 
-    def fit(self, *_, **__):
-        return self
-
-    def save(self, folder):
-        raise NotImplementedError
-
-    @classmethod
-    def load(cls, folder):
-        raise NotImplementedError
-
-    def score(self, queries, candidates):
-        batch = EventSequences.of(queries)
+    def compute_scores(self, queries, candidates):
         generator = np.random.default_rng([len(candidates), len(self.name)])
-        truth = np.array(batch.groups.to_pylist())[:, None] == np.array(candidates.groups.to_pylist())
-        scores = (truth + self.noise * generator.normal(size=truth.shape)).astype(np.float32)
-        return scores[0] if isinstance(queries, EventSequence) else scores
+        truth = np.array(queries.groups.to_pylist())[:, None] == np.array(candidates.groups.to_pylist())
+        return (truth + self.noise * generator.normal(size=truth.shape)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")

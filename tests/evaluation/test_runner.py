@@ -23,7 +23,7 @@ class Recorder(Random):
     name = "recorder"
     fitted: ClassVar[list[tuple]] = []
 
-    def fit(self, queries, corpus, relevance=None, *, seed=0, max_seconds=None, **options):
+    def fit(self, queries, corpus, relevance=None, *, seed=0, max_seconds=None, checkpoint=None):
         self.fitted.append((queries, corpus, relevance, seed, max_seconds))
         return super().fit(queries, corpus, relevance, seed=seed)
 
@@ -31,14 +31,14 @@ class Recorder(Random):
 class Refusing(Random):
     name = "refusing"
 
-    def fit(self, queries, corpus, relevance=None, *, seed=0, max_seconds=None, **options):
+    def fit(self, queries, corpus, relevance=None, *, seed=0, max_seconds=None, checkpoint=None):
         raise UserError("series are too short; use longer ones")
 
 
 class Buggy(Random):
     name = "buggy"
 
-    def score(self, queries, candidates):
+    def compute_scores(self, queries, candidates):
         raise ZeroDivisionError("division by zero")
 
 
@@ -102,13 +102,12 @@ def test_a_second_call_computes_nothing(task, tmp_path):
 
 def test_a_changed_model_is_never_served_stale(task, tmp_path):
     kept = ResultCache(tmp_path / "cache")
-    model = Random()
+    model = Random().fit(task.training_queries, task.training_corpus)
     folder = str(model.save(tmp_path / "model"))
     before = run(task, [folder], cache=kept)[-1]
     assert before.name == folder
     assert run(task, [folder], cache=kept)[-1].cached
-    model.seed = 11
-    model.save(folder)
+    model.fit(task.training_queries, task.training_corpus, seed=11).save(folder)
     after = run(task, [folder], cache=kept)[-1]
     assert not after.cached
     assert (after.answers.measures["AP"] != before.answers.measures["AP"]).any()
@@ -147,9 +146,7 @@ def test_unknown_names_and_folders_stop_before_anything_is_computed(task, tmp_pa
 
 def test_a_folder_called_like_a_method_is_meant_only_by_its_path(task, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    model = Random()
-    model.seed = 99
-    model.save("random")
+    Random().fit(task.training_queries, task.training_corpus, seed=99).save("random")
     named, folder = run(task, ["random", "./random"])[1:]
     assert (named.answers.measures["AP"] != folder.answers.measures["AP"]).any()
 

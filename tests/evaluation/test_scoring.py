@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from naive import measures as naive
-from neuroseqret.data.sequence import EventSequence
+from neuroseqret.baselines.settings import NoSettings
+from neuroseqret.baselines.unlearned import Unlearned
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation import scoring
 from neuroseqret.evaluation.protocol import make_task
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.measures.ties import pair_keys
-from neuroseqret.models.base import Embedder, RelevanceModel, Reranker
+from neuroseqret.models.base import Embedder, Reranker
 from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
 from neuroseqret.models.self_attention.model import SelfAttention
 
@@ -27,33 +28,24 @@ def features(sequences: EventSequences) -> np.ndarray:
     return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
 
 
-class _Method:
+class Shares(Unlearned):
     name = "shares"
 
-    def fit(self, queries, corpus, relevance=None, *, seed=0, max_seconds=None, **options):
-        return self
-
-    def save(self, folder):
-        raise NotImplementedError
-
-    @classmethod
-    def load(cls, folder):
-        raise NotImplementedError
+    def __init__(self) -> None:
+        super().__init__(NoSettings())
 
 
-class Embedding(_Method, Embedder):
-    def embed(self, sequences, role="corpus"):
-        return features(EventSequences.of(sequences))
+class Embedding(Shares, Embedder):
+    def compute_embeddings(self, sequences, role):
+        return features(sequences)
 
 
-class Pairwise(_Method, RelevanceModel):
+class Pairwise(Shares):
     """The same scores, one by one."""
 
-    def score(self, queries, candidates):
-        single = isinstance(queries, EventSequence)
-        mine, theirs = features(EventSequences.of(queries)), features(candidates)
-        scores = np.array([[np.float32(a @ b) for b in theirs] for a in mine], np.float32)
-        return scores[0] if single else scores
+    def compute_scores(self, queries, candidates):
+        mine, theirs = features(queries), features(candidates)
+        return np.array([[np.float32(a @ b) for b in theirs] for a in mine], np.float32)
 
 
 @pytest.mark.parametrize("protocol", ["full", "sampled"])
@@ -115,18 +107,18 @@ def test_progress_sees_every_part(sets):
 class Adding(Embedding):
     """An embedder whose score is not the plain dot product."""
 
-    def score(self, queries, candidates):
-        scores = super().score(queries, candidates)
+    def compute_scores(self, queries, candidates):
+        scores = super().compute_scores(queries, candidates)
         return -scores
 
 
 class SecondStage(Pairwise, Reranker):
     """Reranks the whole corpus backwards, and scores lists together."""
 
-    def rerank(self, queries, corpus, first_stage_scores=None, depth=100):
+    def rerank(self, queries, corpus, first_stage_scores=None, depth=100, *, unknown_marks="error"):
         return -self.score(queries, corpus)
 
-    def score_listed(self, queries, corpus, listed):
+    def score_listed(self, queries, corpus, listed, *, unknown_marks="error"):
         assert (listed >= 0).all()
         return np.stack([self.score(queries[q], corpus[rows]) for q, rows in enumerate(listed)])
 
@@ -156,15 +148,15 @@ def test_second_stages_rerank_the_corpus_and_score_lists(sets):
 
 
 class Broken(Pairwise):
-    def score(self, queries, candidates):
-        scores = super().score(queries, candidates)
+    def compute_scores(self, queries, candidates):
+        scores = super().compute_scores(queries, candidates)
         scores[..., 3] = np.nan
         return scores
 
 
 class Lazy(Pairwise):
-    def score(self, queries, candidates):
-        return super().score(queries, candidates)[:, :-1]
+    def compute_scores(self, queries, candidates):
+        return super().compute_scores(queries, candidates)[:, :-1]
 
 
 def test_bad_answers_are_errors(sets):
