@@ -6,9 +6,10 @@ import pytest
 from naive import index as naive
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.index import Index, view
-from neuroseqret.index.search import expanded, scores_by_embedding
+from neuroseqret.index import Index, reader
+from neuroseqret.index.search import expanded
 from neuroseqret.index.snapshot import Snapshot
+from neuroseqret.models.self_attention.model import SelfAttention
 
 
 def test_rerank_orders_the_best_n_by_the_other_model(tiny, tmp_path):
@@ -48,10 +49,10 @@ def test_rerank_sees_the_same_events_wherever_they_lie(tiny, tmp_path, monkeypat
 
     plain = Index.create(tiny, tmp_path / "plain", corpus, **windows)
     expected = [[(h.id, h.score) for h in hits] for hits in plain.search(queries, 20, rerank=Exact(), rerank_top=300)]
-    monkeypatch.setattr(view, "REBUILD_ROWS", 40)
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 40)
     mixed = Index.create(tiny, tmp_path / "mixed", corpus[::-1][:70], **windows)
     mixed.refresh()
-    monkeypatch.setattr(view, "REBUILD_ROWS", 10_000)
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 10_000)
     mixed.add(corpus)
     assert [
         [(h.id, h.score) for h in hits] for hits in mixed.search(queries, 20, rerank=Exact(), rerank_top=300)
@@ -65,8 +66,8 @@ def test_a_model_whose_score_is_more_than_kappa_reranks_by_it(tmp_path):
             return super().score(queries, candidates) + naive.LengthReranker().score(queries, candidates)
 
     model = WithSimilarity()
-    assert not scores_by_embedding(model)
-    assert scores_by_embedding(naive.TinyEmbedder())
+    assert not model.score_is_cosine
+    assert naive.TinyEmbedder().score_is_cosine
     corpus, query = naive.some_sequences(60), naive.some_sequences(1, seed=9)[0]
     index = Index.create(model, tmp_path / "index", corpus)
     hits = index.search(query, 5, rerank_top=60)
@@ -114,9 +115,9 @@ def test_k_beyond_the_corpus_and_no_queries(tiny, tmp_path):
     index = Index.create(tiny, tmp_path / "index", corpus)
     assert len(index.search(corpus[0], 1000)) == 12
     assert index.search(corpus[:0]) == []
-    with pytest.raises(UserError, match="k and rerank_top are 1 or more"):
+    with pytest.raises(UserError, match="k and rerank_top must be 1 or more"):
         index.search(corpus[0], 0)
-    with pytest.raises(UserError, match="fraction lies in"):
+    with pytest.raises(UserError, match="fraction must be above 0"):
         index.search(corpus[0], fraction=0.0)
 
 
@@ -192,7 +193,7 @@ def test_a_model_of_another_dimension_is_refused(tiny, tmp_path, dimension):
     Index.create(tiny, tmp_path / "index", naive.some_sequences(30))
     index = Index.open(tmp_path / "index", naive.TinyEmbedder(dimension=dimension))
     for ask in (index.search, index.add, index.upsert):
-        with pytest.raises(UserError, match=f"embeddings of {dimension} numbers, the index holds 16; use the model"):
+        with pytest.raises(UserError, match=f"embeddings have {dimension} dimensions, the index has 16; use the model"):
             ask(naive.some_sequences(2, seed=9, prefix="q"))
     assert len(Index.open(tmp_path / "index")) == 30
 
@@ -247,8 +248,33 @@ def test_windows_of_few_sequences_are_not_all_fetched(tiny, tmp_path, monkeypatc
     long = naive.some_sequences(3, shortest=900, longest=900)
     index = Index.create(tiny, tmp_path / "index", long, window_events=4, window_step=2)
     fetched, best = [], Snapshot.best
-    monkeypatch.setattr(Snapshot, "best", lambda self, *a: fetched.append(a[1]) or best(self, *a))
+    monkeypatch.setattr(Snapshot, "best", lambda self, *a, **o: fetched.append(a[1]) or best(self, *a, **o))
     hits = index.search(long[0:1].windows(4)[7], 10)
     assert sorted(hit.id for hit in hits) == ["s0", "s1", "s2"]
     assert max(fetched) < 700 < len(index)
     assert hits == index.search(long[0:1].windows(4)[7], 3)
+
+
+@pytest.mark.parametrize("windows", [{"window_events": 6, "window_step": 4}, {"window_duration": 2.5}])
+def test_a_windows_end_is_known_whatever_the_ids_look_like(tiny, tmp_path, windows):
+    names = ["a[1:2]", "b:7]", "c", "d[0:99]:", "e"] * 2
+    corpus = naive.some_sequences(10).with_column("id", [f"{name}{i}" for i, name in enumerate(names)])
+    index = Index.create(tiny, tmp_path / "index", corpus[:6], **windows)
+    index.compact()
+    index.add(corpus[6:])  # some windows are in the hot structure, some in the tail
+    parts = corpus.windows(events=windows.get("window_events"), duration=windows.get("window_duration"))
+    if "window_step" in windows:
+        parts = corpus.windows(6, step=4)
+    lengths = dict(zip(parts.ids.to_pylist(), parts.lengths.tolist(), strict=True))
+    hits = index.search(corpus[0], 10)
+    assert len(hits) == 10
+    assert index.info()["not_yet_in_structure"] > 0
+    for hit in hits:
+        assert hit.stop - hit.offset == lengths[hit.window]
+        assert hit.window == f"{hit.id}[{hit.offset}:{hit.stop}]"
+
+
+def test_a_self_model_says_whether_its_score_is_the_cosine():
+    assert SelfAttention().score_is_cosine
+    assert not SelfAttention("paper").score_is_cosine
+    assert not SelfAttention(similarity={"form": "normalised"}).score_is_cosine

@@ -76,6 +76,11 @@ class Embedder(RelevanceModel):
     ) -> Scores:
         """Unit vectors (sequences, dimension) float32; a query may be embedded differently from the corpus."""
 
+    @property
+    def score_is_cosine(self) -> bool:
+        """Whether `score` is the dot product of the embeddings and nothing else."""
+        return type(self).score is Embedder.score
+
     def score(
         self,
         queries: EventSequence | EventSequences | Iterable[EventSequence],

@@ -220,6 +220,10 @@ class SelfAttention(Embedder):
             return batch
         return unwarped(self.network.unwarp, batch)
 
+    @property
+    def score_is_cosine(self) -> bool:
+        return self.settings.similarity.form == "none" and self.settings.similarity.kernel
+
     @torch.no_grad()
     def score(
         self,
