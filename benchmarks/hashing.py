@@ -1,13 +1,13 @@
-"""Ways to candidates on trained models' embeddings: nDCG@10 kept against the part of the corpus that is compared.
+"""Ways to candidates on the embeddings of trained models: nDCG@10 kept against the share of the corpus compared.
 
     OMP_NUM_THREADS=1 python benchmarks/hashing.py MODEL=DATA [MODEL=DATA ...] [--seeds 3] [--json FILE]
 
-Validation queries, whole corpus. `union` is the paper's: M = 10 tables of L bits, everything in the query's buckets is
-compared; L is the smallest with which that is at most the given part, in the mean. `multi-probe` has the tables at the
-index' own L, with further buckets until the part is met, cut down to it by Hamming distance. `hamming` scans all codes.
-`cells` counts its centres as comparisons. Figures are per cent of exhaustive search, mean over seeds of the hash.
-`supervised` is the default objective with a similarity of (1 - a) s(v, v') + a [same group], a = 0.5, of those groups
-that have a training query.
+Validation queries, whole corpus. `union` is the paper's way: M = 10 tables of L bits, and everything in the query's
+buckets is compared; L is the smallest value at which the mean share is at most the given one. `multi-probe` uses the L
+of the index and visits more buckets until the share is reached, or cuts the union down to it by Hamming distance.
+`hamming` scans all codes. `cells` counts its centres as comparisons. Figures are per cent of exhaustive search, the
+mean over seeds of the hash. `supervised` is the default objective with the similarity (1 - a) s(v, v') + a [same
+group], a = 0.5, for groups that have a training query.
 """
 
 from __future__ import annotations
@@ -26,51 +26,51 @@ import numpy.typing as npt
 import torch
 
 from neuroseqret import methods
-from neuroseqret.candidates import BucketTables, Cells, HashFunction, HashNetwork, make_hash
+from neuroseqret.candidates import ALL, BucketTables, Cells, Finder, HashFunction, HashNetwork, make_hash
 from neuroseqret.candidates import hash_objective as objective
-from neuroseqret.candidates.finders import CellFinder, CodeFinder, Finder
-from neuroseqret.candidates.hash_network import PRESETS, _network
+from neuroseqret.candidates.cell_finder import CellFinder
+from neuroseqret.candidates.code_finders import BucketFinder, HammingFinder
+from neuroseqret.candidates.hash_network import PRESETS, new_network
 from neuroseqret.candidates.kernels import best_rows
 from neuroseqret.candidates.rounding import RoundedVectors
 from neuroseqret.models.base import Embedder
 from neuroseqret.readers import read_folder
-from search import ALL, Judge, padded
+from neuroseqret.training.loop import LoopSettings, train
+from search import Judge, padded
 
 Vectors = npt.NDArray[np.float32]
 FRACTIONS = (0.01, 0.02, 0.05)
 
 
 def supervised(vectors: Vectors, groups: Any, seed: int, steps: int = 400, part: float = 0.5) -> HashNetwork:
-    """The hash network trained with known groups (-1: not known) in the place of a part of the similarity."""
+    """Return a hash network whose similarity is in part "same group"; a group of -1 is not known."""
     made, rng = HashNetwork(), np.random.default_rng(seed)
     torch.manual_seed(seed)
-    made.network = _network(vectors.shape[1], made.bits)
+    made.network = network = new_network(vectors.shape[1], made.bits)
     matrix, known = torch.from_numpy(vectors), torch.from_numpy(groups)
-    optimiser = torch.optim.Adam(made.network.parameters(), lr=made.learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for _ in range(steps):
+
+    def loss(step: int) -> torch.Tensor:
         rows = rng.choice(len(vectors), min(made.batch, len(vectors)), replace=False)
         v, group = matrix[rows], known[rows]
-        h = torch.tanh(made.network(v))
+        h = torch.tanh(network(v))
         same = ((group[:, None] == group) & (group >= 0)).float()
         wished = (1 - part) * (1 - (2 / np.pi) * torch.arccos((v @ v.T).clamp(-1, 1))) + part * same
         similarity = ((h @ h.T / made.bits - wished) ** 2).mean()
-        loss = 0.001 * objective.saturation(h) + similarity + objective.balance(h) + objective.decorrelation(h)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
+        return 0.001 * objective.saturation(h) + similarity + objective.balance(h) + objective.decorrelation(h)
+
+    unclipped = LoopSettings(steps=steps, learning_rate=made.learning_rate, weight_decay=0.0, warmup=0.0, clip=1e9)
+    train(network, loss, unclipped, seed=seed, phase="supervised hash")
     return made
 
 
-def ranked(finder: Finder, queries: Vectors, part: float, corpus: int) -> tuple[Any, float]:
-    """The ten best rows of every query, and the part compared."""
-    answers = [finder.best(query, 10, max(10, int(part * corpus))) for query in queries]
-    return np.stack([padded(a[0]) for a in answers]), float(np.mean([a[2] for a in answers])) / corpus
+def ranked(finder: Finder, queries: Vectors, share: float, corpus: int) -> tuple[Any, float]:
+    """Return the ten best rows of every query, and the share of the corpus compared."""
+    answers = [finder.best(query, 10, max(10, int(share * corpus))) for query in queries]
+    return np.stack([padded(a.rows) for a in answers]), float(np.mean([a.compared for a in answers])) / corpus
 
 
 def unions(hashing: HashFunction, codes: Any, corpus: Vectors, queries: Vectors) -> list[tuple[Any, float]]:
-    """For every wished part the plain union at the smallest L that compares as little; with none the longest L's."""
+    """Return for every wanted share the union at the smallest L that compares no more, or at the longest L."""
     margins, query_codes = hashing.margins(queries), hashing.encode(queries)
     pending, found = list(FRACTIONS[::-1]), []
     rows, scores = np.empty(10, np.int32), np.empty(10, np.float32)
@@ -91,7 +91,7 @@ def unions(hashing: HashFunction, codes: Any, corpus: Vectors, queries: Vectors)
 
 
 def measure(model: Path, data: Path, seeds: int) -> dict[str, Any]:
-    """For every way and wished part: the part compared, nDCG@10 and recall@10 kept."""
+    """Return for every way and wanted share: the share compared, nDCG@10 and recall@10 kept."""
     embedder, folder = methods.load(model), read_folder(data)
     assert isinstance(embedder, Embedder)
     assert folder.relevance is not None
@@ -117,15 +117,20 @@ def measure(model: Path, data: Path, seeds: int) -> dict[str, Any]:
     for seed in range(seeds):
         cells, order = Cells.build(corpus, seed=seed)
         finder: Finder = CellFinder(corpus[order], RoundedVectors.of(corpus[order]), cells)
-        tried = [ranked(finder, queries, part - len(cells.centres) / len(corpus), len(corpus)) for part in FRACTIONS]
+        for_centres = len(cells.centres) / len(corpus)
+        tried = [ranked(finder, queries, share - for_centres, len(corpus)) for share in FRACTIONS]
         note("cells", [(np.where(r >= 0, order[r], -1), compared) for r, compared in tried])
         for name, make in hashes.items():
             hashing = make(seed)
             codes = hashing.encode(corpus)
             note(f"union, {name}", unions(hashing, codes, corpus, queries))
-            for way, tables in (("multi-probe", BucketTables.build(codes, hashing.bits)), ("hamming", None)):
-                by_code = CodeFinder(corpus, hashing, codes, tables)
-                note(f"{way}, {name}", [ranked(by_code, queries, part, len(corpus)) for part in FRACTIONS])
+            tables = BucketTables.build(codes, hashing.bits)
+            by_code: dict[str, Finder] = {
+                "multi-probe": BucketFinder(corpus, hashing, codes, tables),
+                "hamming": HammingFinder(corpus, hashing, codes),
+            }
+            for way, finder in by_code.items():
+                note(f"{way}, {name}", [ranked(finder, queries, share, len(corpus)) for share in FRACTIONS])
     means = {
         name: [{key: float(np.mean([run[at][key] for run in runs])) for key in runs[0][at]} for at in range(3)]
         for name, runs in found.items()
@@ -148,8 +153,8 @@ def main() -> None:
         if options.json:
             options.json.write_text(json.dumps(report, indent=1) + "\n")
         print(f"\n{name}: {report[name]['corpus']} sequences, {report[name]['queries']} queries")
-        print("Per cent of nDCG@10 kept, recall@10, part compared; at a wished part of:\n")
-        print("| | " + " | ".join(f"{100 * part:g} %" for part in FRACTIONS) + " |\n|---|" + "---|" * len(FRACTIONS))
+        print("Per cent of nDCG@10 kept, recall@10, share compared; at a wanted share of:\n")
+        print("| | " + " | ".join(f"{100 * share:g} %" for share in FRACTIONS) + " |\n|---|" + "---|" * len(FRACTIONS))
         for way, results in report[name]["ways"].items():
             told = [[f"{100 * r[key]:.1f}" for key in ("ndcg@10_kept", "recall@10", "compared")] for r in results]
             print(f"| {way} | " + " | ".join(", ".join(figures) for figures in told) + " |", flush=True)

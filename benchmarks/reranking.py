@@ -1,8 +1,8 @@
-"""Time to rerank 100 candidates of 100 events together against one by one, in one run on one core.
+"""Time to rerank 100 candidates of 100 events, in one call and one by one, in one run on one core.
 
     python benchmarks/reranking.py
 
-Prints one JSON line a model: seconds together, seconds one by one, and their ratio (at least 5 is asked for).
+Prints one JSON line per model: seconds together, seconds one by one, and their ratio, which should be at least 5.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def sequences(number: int, name: str, rng: np.random.Generator) -> EventSequence
 
 
 def fastest(work: Callable[[], object]) -> float:
-    """Least wall-clock seconds of some runs, after one to warm up."""
+    """Return the least wall-clock seconds of some runs, after one run to warm up."""
     work()
     found = []
     for _ in range(REPEATS):

@@ -1,15 +1,15 @@
-"""Search: speed, recall, memory and build time of the index beside its peers, one core, in one run.
+"""Search: speed, recall, memory and build time of the index beside its peers, on one core, in one run.
 
     OMP_NUM_THREADS=1 python benchmarks/search.py [--model MODEL --data DATA [--rerank MODEL]] [--json FILE]
 
 Without a model the corpus is simulated: groups of very different sizes that have collapsed to near points on a
-manifold of few dimensions, as embeddings do after metric learning. With a model and a data folder it is the corpus'
-embeddings, tiled with jitter to the wished size; queries are the validation queries (settings are chosen by these
-figures), and the time from raw events is that of this model; with `--rerank` that of a second stage too.
+manifold of few dimensions, as embeddings do after metric learning. With a model and a data folder, the corpus is that
+of the folder, embedded and tiled with jitter to the wanted size. Queries are the validation queries, since settings are
+chosen by these figures. The time from raw events is that of this model, and with `--rerank` of a second stage too.
 
-Times are medians (p99 beside) of single queries, in CPU time of the one thread that works, so that other programs on
-the machine disturb them little; what waits for the store is wall-clock. What is extrapolated says so. Relevance is the
-group; nDCG@10 and recall@10 are relative to exhaustive search. Every size ends with one line a target.
+Times are medians (with p99) of single queries, in CPU time of the one working thread, so that other programs on the
+machine matter little. What waits for the store is wall-clock time. Extrapolated times are marked. Relevant is what has
+the same group; nDCG@10 and recall@10 are relative to exhaustive search. Every size ends with one line per target.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ import torch
 import search_index as whole
 import search_peers as peers
 from neuroseqret import methods
-from neuroseqret.candidates import BucketTables, Cells, make_hash, nearest_codes, pack_bits
+from neuroseqret.candidates import ALL, BucketTables, Cells, Finder, make_hash, nearest_codes, pack_bits
 from neuroseqret.candidates.bucket_tables import Workspace, _probe
-from neuroseqret.candidates.finders import ALL, CellFinder, CodeFinder, Exhaustive
+from neuroseqret.candidates.cell_finder import CellFinder
+from neuroseqret.candidates.code_finders import BucketFinder, HammingFinder
+from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
 from neuroseqret.candidates.kernels import best_in_cells, best_rows
 from neuroseqret.candidates.rounding import RoundedVectors
 
@@ -45,7 +47,7 @@ FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02)
 
 
 def simulated(n: int, queries: int, seed: int, dimension: int = 64) -> tuple[Vectors, Vectors, Any, Any]:
-    """Corpus, queries and their groups: Zipf-like group sizes, centres on a 12-dimensional manifold, tight groups."""
+    """Return corpus, queries and their groups: Zipf-like sizes, centres on a 12-dimensional manifold, tight groups."""
     rng = np.random.default_rng(seed)
     groups = max(50, n // 200)
     weights = 1 / np.arange(1, groups + 1) ** 0.7
@@ -57,7 +59,7 @@ def simulated(n: int, queries: int, seed: int, dimension: int = 64) -> tuple[Vec
 
 
 def tiled(vectors: Vectors, labels: Any, n: int, seed: int) -> tuple[Vectors, Any]:
-    """Real embeddings repeated up to n rows; the repeats are moved by a quarter of the distance between neighbours."""
+    """Return real embeddings repeated up to n rows; repeats are moved by a quarter of the distance of neighbours."""
     rng = np.random.default_rng(seed)
     source = np.concatenate([np.arange(len(vectors)), rng.integers(0, len(vectors), max(n - len(vectors), 0))])[:n]
     sample = vectors[rng.choice(len(vectors), min(500, len(vectors)), replace=False)]
@@ -105,7 +107,7 @@ class Judge:
 def timed(
     ask: Callable[[int], Any], queries: int, repeats: int = 1, wall: bool = False
 ) -> tuple[dict[str, float], list[Any]]:
-    """Median and p99 of single queries in milliseconds of this thread's CPU (or of wall-clock), and the answers."""
+    """Return median and p99 of single queries, in milliseconds of this thread's CPU or of wall-clock, and answers."""
     clock = time.perf_counter if wall else time.thread_time
     for query in range(min(queries, 5)):
         ask(query)
@@ -124,10 +126,10 @@ def padded(rows: Any) -> Any:
 
 
 def ours(corpus: Vectors, queries: Vectors, judge: Judge) -> dict[str, Any]:
-    """Every way of finding candidates: build time and size, then speed and recall against the fraction compared."""
+    """Measure every way of finding candidates: build time, size, and speed and recall by the fraction compared."""
     n, number, found = len(corpus), len(queries), {}
-    everything = Exhaustive(corpus)
-    speed, answers = timed(lambda q: everything.best(queries[q], 10)[0], min(number, 50))
+    everything = ExhaustiveFinder(corpus)
+    speed, answers = timed(lambda q: everything.best(queries[q], 10), min(number, 50))
     found["exhaustive (kernel)"] = {**speed, "fraction": 1.0}
 
     begun = time.perf_counter()
@@ -136,15 +138,15 @@ def ours(corpus: Vectors, queries: Vectors, judge: Judge) -> dict[str, Any]:
     small = RoundedVectors.of(laid_out)
     seconds = time.perf_counter() - begun
     finder = CellFinder(laid_out, small, cells)
-    found["cells"] = {"build_s": round(seconds, 2), "bytes_per_sequence": round(cells.nbytes / n, 1), "curve": []}
+    found["cells"] = {**built(seconds, cells.nbytes, n), "curve": []}
     found["cells without rounding"] = {"curve": []}
     rows, scores = np.empty((number, 10), np.int32), np.empty(10, np.float32)
     centres, offsets = cells.centres, cells.offsets
     for fraction in FRACTIONS:
         wanted = max(10, int(fraction * n))
         speed, answers = timed(lambda q, w=wanted: finder.best(queries[q], 10, w), number)
-        ranking = np.stack([padded(order[a[0]]) for a in answers])
-        compared = float(np.mean([a[2] for a in answers])) / n
+        ranking = np.stack([padded(order[a.rows]) for a in answers])
+        compared = float(np.mean([a.compared for a in answers])) / n
         found["cells"]["curve"].append({"fraction": round(compared, 5), **speed, **judge(ranking)})
         speed, _ = timed(
             lambda q, w=wanted: best_in_cells(laid_out, queries[q], centres, offsets, w, ALL, scores, rows[q]), number
@@ -155,30 +157,35 @@ def ours(corpus: Vectors, queries: Vectors, judge: Judge) -> dict[str, Any]:
         hashing = make_hash(name).fit(corpus[:: max(1, n // 50_000)])
         codes = hashing.encode(corpus)
         fitted = time.perf_counter() - begun
-        for method in ("buckets", "hamming"):
-            begun = time.perf_counter()
-            tables = BucketTables.build(codes, 64) if method == "buckets" else None
-            seconds = fitted + time.perf_counter() - begun
-            by_code = CodeFinder(corpus, hashing, codes, tables)
-            size = codes.nbytes + (tables.nbytes if tables else 0)
-            entry: dict[str, Any] = {
-                "build_s": round(seconds, 2),
-                "bytes_per_sequence": round(size / n, 1),
-                "curve": [],
-            }
-            if tables:
-                entry["L"] = tables.length
-            for fraction in FRACTIONS:
-                wanted = max(10, int(fraction * n))
-                speed, answers = timed(lambda q, w=wanted, f=by_code: f.best(queries[q], 10, w), number)
-                ranking = np.stack([padded(a[0]) for a in answers])
-                entry["curve"].append({"fraction": round(wanted / n, 5), **speed, **judge(ranking)})
-            found[f"{method} ({name})"] = entry
+        size = codes.nbytes
+        scan = HammingFinder(corpus, hashing, codes)
+        found[f"hamming ({name})"] = {**built(fitted, size, n), "curve": curve(scan, queries, judge)}
+        begun = time.perf_counter()
+        tables = BucketTables.build(codes, 64)
+        fitted, size = fitted + time.perf_counter() - begun, size + tables.nbytes
+        buckets = BucketFinder(corpus, hashing, codes, tables)
+        entry = {**built(fitted, size, n), "L": tables.length, "curve": curve(buckets, queries, judge)}
+        found[f"buckets ({name})"] = entry
     return found
 
 
+def built(seconds: float, size: int, n: int) -> dict[str, float]:
+    return {"build_s": round(seconds, 2), "bytes_per_sequence": round(size / n, 1)}
+
+
+def curve(finder: Finder, queries: Vectors, judge: Judge) -> list[dict[str, float]]:
+    """Return speed and recall of a finder by hash code for every fraction of the corpus."""
+    points, n = [], len(finder.embeddings)
+    for fraction in FRACTIONS:
+        wanted = max(10, int(fraction * n))
+        speed, answers = timed(lambda q, w=wanted: finder.best(queries[q], 10, w), len(queries))
+        ranking = np.stack([padded(a.rows) for a in answers])
+        points.append({"fraction": round(wanted / n, 5), **speed, **judge(ranking)})
+    return points
+
+
 def kernels(corpus: Vectors, queries: Vectors) -> dict[str, Any]:
-    """Candidate generation beside the bare union kernel, scoring beside numpy's gather and product."""
+    """Compare candidate generation with the bare union kernel, and scoring with numpy's gather and product."""
     hashing = make_hash("rotation").fit(corpus[:: max(1, len(corpus) // 50_000)])
     codes = hashing.encode(corpus)
     tables, space = BucketTables.build(codes, 64), Workspace.of(len(corpus))
@@ -217,7 +224,7 @@ def kernels(corpus: Vectors, queries: Vectors) -> dict[str, Any]:
 
 
 def targets(entry: dict[str, Any]) -> list[str]:
-    """One line a target, pass or miss, with the ratio; they are meant for 10^6 sequences, smaller sizes show growth."""
+    """Return one line per target, pass or miss, with the ratio. Targets are for 10^6 sequences."""
     kernel, found, peer, index = (entry.get(part, {}) for part in ("kernels", "ours", "peers", "index"))
     lines: list[str] = []
 
@@ -264,9 +271,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rerank", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--no-hnsw", action="store_true", help="HNSW takes many minutes to build at 10^6")
+    parser.add_argument("--no-hnsw", action="store_true", help="leave out HNSW, which takes minutes to build at 10^6")
     parser.add_argument("--no-index", action="store_true", help="leave out the store and the index folder")
-    parser.add_argument("--json", type=Path, help="written after every part, so that a cut loses little")
+    parser.add_argument("--json", type=Path, help="file for the figures, written after every part")
     options = parser.parse_args()
     torch.set_num_threads(1)
     faiss.omp_set_num_threads(1)

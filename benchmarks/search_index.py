@@ -1,4 +1,4 @@
-"""The index as a whole in the search benchmark: building, opening, searching from raw events, memory and disk."""
+"""The whole index in the search benchmark: building, opening, searching from raw events, memory and disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,16 @@ import numpy.typing as npt
 import psutil
 
 from neuroseqret import methods
+from neuroseqret.baselines.settings import NoSettings
+from neuroseqret.baselines.unlearned import Unlearned
 from neuroseqret.data.sequences import EventSequence, EventSequences
-from neuroseqret.errors import UserError
 from neuroseqret.index import Index
 from neuroseqret.index.config import IndexConfig, create_folder, make_settings
 from neuroseqret.index.lance_store import LanceStore
+from neuroseqret.index.reader import Reader
 from neuroseqret.index.rows import base_schema
-from neuroseqret.index.view import View
-from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.models.model_folder import write_model
+from neuroseqret.models.base import Embedder, RelevanceModel, Role
+from neuroseqret.models.card import ModelCard
 from neuroseqret.readers import read_folder
 
 Vectors = npt.NDArray[np.float32]
@@ -32,7 +32,7 @@ BATCH = 8192
 
 @dataclass(frozen=True)
 class Real:
-    """A data folder as a trained model sees it; queries are the validation queries."""
+    """A data folder with its embeddings; queries are the validation queries."""
 
     model: Embedder
     corpus: EventSequences
@@ -61,31 +61,23 @@ class Real:
         )
 
 
-class Given(Embedder):
-    """Embeddings that are there already, by row number in the id: filling an index then costs no model."""
+class Given(Unlearned, Embedder):
+    """A model that looks embeddings up by the row number in the id, so that filling an index takes no model's time."""
 
     name = "given"
 
     def __init__(self, corpus: Vectors, queries: Vectors) -> None:
+        super().__init__(NoSettings())
+        self.card = ModelCard(model=self.name, method_version=1, marks=1 << 30, seed=0, corpus_fingerprint="")
         self.corpus, self.queries = corpus, queries
 
-    def fit(self, *_: Any, **__: Any) -> Given:
-        return self
-
-    def embed(self, sequences: Any, role: str = "corpus") -> Vectors:
-        rows = np.array(EventSequences.of(sequences).ids.to_pylist()).astype(np.int64)
+    def compute_embeddings(self, sequences: EventSequences, role: Role) -> Vectors:
+        rows = np.array(sequences.ids.to_pylist()).astype(np.int64)
         return (self.queries if role == "query" else self.corpus)[rows]
-
-    def save(self, folder: str | PathLike[str]) -> Path:
-        return write_model(folder, "self", {}, {})
-
-    @classmethod
-    def load(cls, folder: str | PathLike[str]) -> Given:
-        raise UserError(f"{folder}: holds no embeddings, they were given in memory; pass the model to Index.open")
 
 
 def batches(n: int, real: Real | None, seed: int = 0) -> Iterator[EventSequences]:
-    """n sequences of about 60 events in batches: real ones with jittered times, or random ones; ids are row numbers."""
+    """Yield n sequences of about 60 events in batches, real ones with jitter or random ones; ids are row numbers."""
     rng = np.random.default_rng(seed)
     for begin in range(0, n, BATCH):
         rows = np.arange(begin, min(begin + BATCH, n))
@@ -101,23 +93,23 @@ def batches(n: int, real: Real | None, seed: int = 0) -> Iterator[EventSequences
 
 
 def peak_of_build(folder: str, ready: Any) -> None:
-    """In a process of its own: seconds and peak memory of deriving the hot structure."""
+    """Send seconds and peak memory of building the hot structure; runs in a process of its own."""
     from neuroseqret.index.config import read_config
 
     target = Path(folder)
     config, store = read_config(target), LanceStore.open(target / "store")
     before = psutil.Process().memory_info().rss
     begun = time.perf_counter()
-    View(target, store, config).snapshot()
+    Reader(target, store, config).snapshot()
     seconds = time.perf_counter() - begun
-    # Not ru_maxrss, which a started process inherits from the one that started it.
+    # Not ru_maxrss, which a process inherits from its parent.
     status = Path("/proc/self/status").read_text()
     peak = 1024 * int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
     ready.send((seconds, peak - before))
 
 
 def structure_bytes(index: Path) -> int:
-    """All that building derives, but for the events, which are copied through."""
+    """Return the bytes of all that building derives; events are only copied and do not count."""
     return sum(f.stat().st_size for f in (index / "hot").rglob("*.*") if f.suffix != ".bin")
 
 
@@ -130,6 +122,7 @@ def measure(
     real: Real | None,
     reranker: RelevanceModel | None,
 ) -> dict[str, Any]:
+    """Fill, build, open, search and change an index; return all figures."""
     n, dimension = corpus.shape
     given, target, found = Given(corpus, queries), folder / "index", {}
     config = IndexConfig(model="self", dimension=dimension, settings=make_settings({}))
@@ -189,7 +182,7 @@ def measure(
 def from_raw_events(
     index: Index, real: Real, reranker: RelevanceModel | None, timed: Callable[..., Any]
 ) -> dict[str, Any]:
-    """Embedding alone, the whole search, and the second stage on 100 candidates; wall-clock."""
+    """Time embedding, the whole search, and a second stage on 100 candidates, in wall-clock time."""
     raw = [real.queries[i] for i in range(len(real.queries))]
     index.model = real.model
     found = {}
@@ -204,7 +197,7 @@ def from_raw_events(
 
 
 def changes(index: Index, query: EventSequence) -> dict[str, Any]:
-    """Seconds of the second (settled) replacement and removal of few sequences, and of the first search after each."""
+    """Time replacement and removal (the second of each, when caches are warm), and the first search after each."""
     found = {}
     for number in (1, 1000):
         ids = [str(row) for row in range(number)]

@@ -88,7 +88,7 @@ def test_rotation_is_semi_orthogonal():
 
 
 def test_mistakes_are_one_clear_line(tmp_path):
-    with pytest.raises(UserError, match="1 to 1024 bits"):
+    with pytest.raises(UserError, match="must have 1 to 1024 bits"):
         make_hash("rotation", 0)
     with pytest.raises(UserError, match="no hash function is called 'lsh'"):
         make_hash("lsh")

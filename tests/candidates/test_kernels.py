@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from naive import index as naive
-from neuroseqret.candidates import Cells
-from neuroseqret.candidates import kernels as scoring
-from neuroseqret.candidates.finders import ALL
+from neuroseqret.candidates import Cells, kernels
+from neuroseqret.candidates.finder import ALL
 from neuroseqret.candidates.kernels import best_in_cells, best_in_runs, best_rows
 
 
@@ -57,7 +56,7 @@ def test_long_lists_are_in_the_same_order_as_short_ones():
     matrix = rng.integers(-3, 4, (3000, 4)).astype(np.float32)  # many ties
     query = rng.integers(-3, 4, 4).astype(np.float32)
     candidates = rng.permutation(3000).astype(np.int32)
-    for number in (scoring.SHORT, scoring.SHORT + 1, 1000, 2999, 3000, 5000):
+    for number in (kernels.SHORT, kernels.SHORT + 1, 1000, 2999, 3000, 5000):
         rows, scores = np.empty(number, np.int32), np.empty(number, np.float32)
         kept = best_rows(matrix, query, candidates, ALL, scores, rows)
         expected = np.lexsort((np.arange(3000), -(matrix @ query)))[:number]

@@ -4,7 +4,8 @@ import numpy as np
 
 from naive import index as naive
 from neuroseqret.candidates import Cells
-from neuroseqret.candidates.finders import ALL, CellFinder
+from neuroseqret.candidates.cell_finder import CellFinder
+from neuroseqret.candidates.finder import ALL
 from neuroseqret.candidates.rounding import RoundedVectors, rounded, scale_of
 
 
@@ -34,7 +35,7 @@ def test_cells_give_the_exact_scores_of_the_exact_best():
     allowed = np.random.default_rng(1).random(3000) < 0.3
     for query in vectors(20, seed=2):
         for mask in (ALL, allowed):
-            rows, scores, compared = finder.best(query, 10, 3000, mask)
-            assert rows.tolist() == naive.best_rows(laid_out, query, range(3000), mask, 10)
-            assert np.allclose(scores, laid_out[rows] @ query, atol=1e-6)
-            assert compared == len(cells.centres) + (3000 if mask is ALL else allowed.sum())
+            found = finder.best(query, 10, 3000, mask)
+            assert found.rows.tolist() == naive.best_rows(laid_out, query, range(3000), mask, 10)
+            assert np.allclose(found.scores, laid_out[found.rows] @ query, atol=1e-6)
+            assert found.compared == len(cells.centres) + (3000 if mask is ALL else allowed.sum())

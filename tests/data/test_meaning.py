@@ -86,7 +86,7 @@ def test_unknown_marks_are_dropped_or_kept_on_request():
 
 def test_two_trained_methods_must_speak_of_the_same_things():
     MODEL.check_same(Meaning(3, None, "seconds"), "it")
-    with pytest.raises(UserError, match="it learned the marks a, b; these are buy, search, view"):
+    with pytest.raises(UserError, match="it: learned the marks a, b; the index has buy, search, view"):
         MODEL.check_same(Meaning(2, ("a", "b")), "it")
-    with pytest.raises(UserError, match="it learned times in days; these are in seconds"):
+    with pytest.raises(UserError, match="it: learned times in days; the index has seconds"):
         MODEL.check_same(Meaning(3, None, "days"), "it")

@@ -2,9 +2,8 @@
 
 It imports everything once and never opens an index itself, so that each fork starts in milliseconds. Protocol, one
 line each way: `kill FOLDER SEED FILE` starts a fork that adds, replaces, searches and compacts in a loop and appends
-what was
-acknowledged to the file, kills it at a random moment and answers `killed`; `pair FOLDER` lets two forks add at once and
-answers `done`; an empty line ends it.
+what was acknowledged to the file, kills it at a random moment and answers `killed`; `pair FOLDER` lets two forks add at
+the same time and answers `done`; an empty line ends it.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from pathlib import Path
 
 from naive.index import TinyEmbedder, some_sequences
 from neuroseqret import methods
-from neuroseqret.candidates import finders
-from neuroseqret.index import Index, view
-from neuroseqret.index.rows import digests
+from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
+from neuroseqret.index import Index, reader
+from neuroseqret.index.rows import hashes_of
 
 
 def acknowledge(file, ids):
@@ -29,7 +28,7 @@ def acknowledge(file, ids):
 
 
 def add_for_ever(folder, seed, acknowledged):
-    view.REBUILD_ROWS = 40  # so that the search structure is rebuilt often, and killed in the middle
+    reader.REBUILD_ROWS = 40  # so that the search structure is rebuilt often, and killed in the middle
     index = Index.open(folder)
     for turn in range(100_000):
         batch = some_sequences(7, seed=1000 * seed + turn, prefix=f"k{seed}-{turn}-")
@@ -82,9 +81,9 @@ def add_in_pair(folder):
 def warm_up():
     """Load the compiled kernels before forking; no store is opened here."""
     batch = some_sequences(2)
-    digests(batch)
+    hashes_of(batch)
     vectors = TinyEmbedder().embed(batch)
-    finders.Exhaustive(vectors).best(vectors[0], 1)
+    ExhaustiveFinder(vectors).best(vectors[0], 1)
 
 
 def main():

@@ -92,7 +92,7 @@ def test_mistakes(made):
         call("search", made / "index", made / "queries.parquet", "--format", "xml")
     with pytest.raises(UserError, match="no ids given"):
         call("index", "remove", made / "index")
-    with pytest.raises(UserError, match="an index is there already"):
+    with pytest.raises(UserError, match="there is an index already"):
         call("index", "create", made / "model", made / "corpus.parquet", "--out", made / "index")
     with pytest.raises(UserError, match="--step needs --window"):
         call("index", "create", made / "model", made / "corpus.parquet", "--out", made / "x", "--step", 3)

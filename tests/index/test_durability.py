@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from naive import index as naive
-from neuroseqret.candidates import finders
+from neuroseqret.candidates.finders import EXHAUSTIVE_BELOW, choose_finder
 from neuroseqret.errors import UserError
-from neuroseqret.index import Index, keys, view
+from neuroseqret.index import Index, keys, reader
 
 HERE = Path(__file__).resolve().parent
 KILLS = 8
@@ -25,7 +25,8 @@ KILLS = 8
 @pytest.fixture(scope="module")
 def send():
     """Sends a command to the adding process and gives its answer."""
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "OMP_NUM_THREADS": "1"}
+    path = os.pathsep.join([str(HERE.parent), *sys.path])  # the same library and the same references as here
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         [sys.executable, str(HERE / "adding_process.py")],
         env=environment,
@@ -105,7 +106,7 @@ def test_two_threads_of_one_index_add_a_sequence_once(tiny, tmp_path, monkeypatc
 
 
 def test_searching_goes_on_while_another_thread_adds(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(view, "REBUILD_ROWS", 30)
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 30)
     corpus = naive.some_sequences(200)
     index, writer = Index.create(tiny, tmp_path / "index", corpus[:20]), Index.open(tmp_path / "index")
     adding = threading.Thread(target=lambda: [writer.add(corpus[i : i + 20]) for i in range(20, 200, 20)])
@@ -129,7 +130,7 @@ def test_a_full_disk_is_one_clear_error_and_changes_nothing(tiny, tmp_path):
     try:
         index = Index.create(tiny, small / "index", naive.some_sequences(50))
         expected = present(index)
-        with pytest.raises(UserError, match="no space left on the device; the index is as it was, free some space"):
+        with pytest.raises(UserError, match="no space left on the device; the index is unchanged, free some space"):
             index.add(naive.some_sequences(5000, seed=4, prefix="more", longest=60))
         assert present(index) == expected
         assert present(Index.open(small / "index")) == expected
@@ -141,12 +142,12 @@ def test_a_full_disk_is_one_clear_error_and_changes_nothing(tiny, tmp_path):
 
 
 def test_a_search_structure_that_cannot_be_written_is_a_warning(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(view, "REBUILD_ROWS", 10)
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 10)
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("neuroseqret.index.hot._write", full)
+    monkeypatch.setattr("neuroseqret.index.hot_builder._write", full)
     index = Index.create(tiny, tmp_path / "index", naive.some_sequences(50))
     with pytest.warns(UserWarning, match=r"cannot be written \(No space left on device\); searching is slower"):
         assert len(present(index)) == 50
@@ -187,7 +188,7 @@ def test_a_truncated_index_is_refused(made):
 
 def test_an_index_without_store_or_model_is_refused(made):
     shutil.move(made / "store", made / "elsewhere")
-    refused(made, "has no store")
+    refused(made, "store: missing, so the index is damaged")
     shutil.move(made / "elsewhere", made / "store")
     (made / "model" / "model.safetensors").write_bytes(b"")
     refused(made, "truncated or changed")
@@ -206,7 +207,7 @@ def test_an_exchanged_model_is_refused(made, tmp_path):
 
 
 def test_creating_over_something_is_refused(tiny, made, tmp_path):
-    with pytest.raises(UserError, match=r"an index is there already; add to it .* or make one .* elsewhere"):
+    with pytest.raises(UserError, match=r"there is an index already; add to it .* or choose another folder"):
         Index.create(tiny, made)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
@@ -230,11 +231,11 @@ def test_creating_over_something_is_refused(tiny, made, tmp_path):
         ({"window_duration": float("nan")}, "positive size"),
         ({"window_step": 5}, "window_step needs window_events or window_duration"),
         ({"bits": 5000}, "1 to 1024 bits"),
-        ({"tables": 0}, "1 to 255 bucket tables"),
-        ({"table_bits": 99}, "takes 1 to 24 of the 64 bits"),
-        ({"bits": 8, "table_bits": 9}, "takes 1 to 8 of the 8 bits"),
+        ({"tables": 0}, "number of bucket tables must be 1 to 255"),
+        ({"table_bits": 99}, "must take 1 to 24 of the 64 bits"),
+        ({"bits": 8, "table_bits": 9}, "must take 1 to 8 of the 8 bits"),
         ({"hash_preset": "foo"}, "no hash preset is called 'foo'"),
-        ({"fraction": float("nan")}, "fraction lies in"),
+        ({"fraction": float("nan")}, "fraction must be above 0"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_before_anything_is_made(tiny, tmp_path, settings, words):
@@ -244,6 +245,7 @@ def test_settings_that_cannot_be_are_refused_before_anything_is_made(tiny, tmp_p
 
 
 def test_auto_is_settled_by_size():
-    assert finders.chosen_method("auto", 100) == "exhaustive"
-    assert finders.chosen_method("auto", finders.EXHAUSTIVE_BELOW) == "cells"
-    assert finders.chosen_method("buckets", 100) == "buckets"
+    assert choose_finder("auto", 100).method == "exhaustive"
+    assert choose_finder("auto", EXHAUSTIVE_BELOW).method == "cells"
+    assert choose_finder("buckets", 100).method == "buckets"
+    assert choose_finder("buckets", 0).method == "exhaustive"

@@ -6,9 +6,10 @@ import pytest
 from naive import index as naive
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.index import Index, view
-from neuroseqret.index.search import expanded, scores_by_embedding
+from neuroseqret.index import Index, reader
+from neuroseqret.index.search import expanded
 from neuroseqret.index.snapshot import Snapshot
+from neuroseqret.models.self_attention.model import SelfAttention
 
 
 def test_rerank_orders_the_best_n_by_the_other_model(tiny, tmp_path):
@@ -40,18 +41,17 @@ def test_rerank_sees_the_same_events_wherever_they_lie(tiny, tmp_path, monkeypat
     class Exact(naive.LengthReranker):
         """Scores by everything that a candidate has: its events, its window, its id."""
 
-        def score(self, queries, candidates):
-            many = EventSequences.of(queries)
+        def compute_scores(self, queries, candidates):
             sums = np.add.reduceat(candidates.times * (1 + candidates.marks), candidates.offsets[:-1])
             sums += candidates.ends + np.array([len(name) for name in candidates.ids.to_pylist()])
-            return np.tile(sums.astype(np.float32), (len(many), 1))
+            return np.tile(sums.astype(np.float32), (len(queries), 1))
 
     plain = Index.create(tiny, tmp_path / "plain", corpus, **windows)
     expected = [[(h.id, h.score) for h in hits] for hits in plain.search(queries, 20, rerank=Exact(), rerank_top=300)]
-    monkeypatch.setattr(view, "REBUILD_ROWS", 40)
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 40)
     mixed = Index.create(tiny, tmp_path / "mixed", corpus[::-1][:70], **windows)
     mixed.refresh()
-    monkeypatch.setattr(view, "REBUILD_ROWS", 10_000)
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 10_000)
     mixed.add(corpus)
     assert [
         [(h.id, h.score) for h in hits] for hits in mixed.search(queries, 20, rerank=Exact(), rerank_top=300)
@@ -61,12 +61,13 @@ def test_rerank_sees_the_same_events_wherever_they_lie(tiny, tmp_path, monkeypat
 
 def test_a_model_whose_score_is_more_than_kappa_reranks_by_it(tmp_path):
     class WithSimilarity(naive.TinyEmbedder):
-        def score(self, queries, candidates):
-            return super().score(queries, candidates) + naive.LengthReranker().score(queries, candidates)
+        def compute_scores(self, queries, candidates):
+            kappa = super().compute_scores(queries, candidates)
+            return kappa + naive.LengthReranker().compute_scores(queries, candidates)
 
     model = WithSimilarity()
-    assert not scores_by_embedding(model)
-    assert scores_by_embedding(naive.TinyEmbedder())
+    assert not model.score_is_cosine
+    assert naive.TinyEmbedder().score_is_cosine
     corpus, query = naive.some_sequences(60), naive.some_sequences(1, seed=9)[0]
     index = Index.create(model, tmp_path / "index", corpus)
     hits = index.search(query, 5, rerank_top=60)
@@ -114,9 +115,9 @@ def test_k_beyond_the_corpus_and_no_queries(tiny, tmp_path):
     index = Index.create(tiny, tmp_path / "index", corpus)
     assert len(index.search(corpus[0], 1000)) == 12
     assert index.search(corpus[:0]) == []
-    with pytest.raises(UserError, match="k and rerank_top are 1 or more"):
+    with pytest.raises(UserError, match="k and rerank_top must be 1 or more"):
         index.search(corpus[0], 0)
-    with pytest.raises(UserError, match="fraction lies in"):
+    with pytest.raises(UserError, match="fraction must be above 0"):
         index.search(corpus[0], fraction=0.0)
 
 
@@ -132,21 +133,41 @@ def test_a_mark_that_the_model_does_not_know(tiny, tmp_path):
     assert len(index.search(EventSequences.from_lists([([0.0, 1.0], [3, 3])])[0])) == 10  # known, never seen
     strange = EventSequences.from_lists([([0.0], [1]), ([0.0, 1.0, 2.0], [0, 1, 4])], ids=["a", "b"])
     for ask in (index.search, index.add):
-        with pytest.raises(DataError, match="sequence b: event 2: mark 4 is unknown to the model, which knows 0 to 3"):
+        with pytest.raises(
+            DataError, match="sequence b: event 2: mark '4' is unknown to the model, which knows 0, 1, 2, 3"
+        ):
             ask(strange)
 
 
-def test_other_marks_or_another_time_unit_are_refused(tmp_path):
+def test_marks_are_taken_by_name_and_another_time_unit_is_refused(tmp_path):
     model = naive.TinyEmbedder(mark_names=("a", "b", "c", "d"), time_unit="days")
     index = Index.create(model, tmp_path / "index")
     good = naive.some_sequences(5, mark_names=("a", "b", "c", "d"), time_unit="days")
     index.add(good)
     index.search(naive.some_sequences(1)[0])  # says nothing of names or unit: taken as meant
+    other = good.with_meaning(mark_names=("a", "b", "d", "c"))  # c and d mean each other's number
+    assert [hit.score for hit in index.search(other[0])] != [hit.score for hit in index.search(good[0])]
+    swapped = EventSequences.from_arrays(
+        good.times, np.array([0, 1, 3, 2])[good.marks], good.offsets, ids=good.ids, mark_names=("a", "b", "d", "c")
+    )
+    assert [hit.score for hit in index.search(swapped[0])] == [hit.score for hit in index.search(good[0])]
+    assert index.add(swapped).already_there == 5
     for ask in (index.search, index.add):
-        with pytest.raises(DataError, match="the marks are a, b, d, c, the model's are a, b, c, d"):
-            ask(naive.some_sequences(2, mark_names=("a", "b", "d", "c")))
         with pytest.raises(DataError, match="times are in seconds, the model's in days"):
             ask(naive.some_sequences(2, time_unit="seconds"))
+
+
+def test_unknown_marks_are_dropped_or_kept_on_request(tmp_path):
+    index = Index.create(naive.TinyEmbedder(mark_names=("a", "b", "c", "d")), tmp_path / "index")
+    strange = EventSequences.from_lists([([0.0, 1.0, 3.0], [0, 1, 0])], ids=["x"], mark_names=("a", "zebra"))
+    assert index.add(strange, unknown_marks="keep").added == 1
+    stored = index.get("x")
+    assert (stored.marks.tolist(), stored.mark_names) == ([0, 4, 0], ("a", "b", "c", "d", "(unknown)"))
+    assert index.upsert(strange, unknown_marks="drop").replaced == 1
+    stored = index.get("x")
+    assert (stored.marks.tolist(), stored.times.tolist()) == ([0, 0], [0.0, 3.0])
+    assert index.search(strange[0], unknown_marks="keep")[0].id == "x"
+    assert index.search(strange[0], unknown_marks="drop", rerank=naive.LengthReranker())[0].id == "x"
 
 
 def test_a_reranker_of_other_marks_or_another_time_unit_is_refused(tmp_path):
@@ -192,16 +213,15 @@ def test_a_model_of_another_dimension_is_refused(tiny, tmp_path, dimension):
     Index.create(tiny, tmp_path / "index", naive.some_sequences(30))
     index = Index.open(tmp_path / "index", naive.TinyEmbedder(dimension=dimension))
     for ask in (index.search, index.add, index.upsert):
-        with pytest.raises(UserError, match=f"embeddings of {dimension} numbers, the index holds 16; use the model"):
+        with pytest.raises(UserError, match=f"embeddings have {dimension} dimensions, the index has 16; use the model"):
             ask(naive.some_sequences(2, seed=9, prefix="q"))
     assert len(Index.open(tmp_path / "index")) == 30
 
 
 def test_an_embedding_that_is_not_finite_is_refused(tmp_path):
     class Broken(naive.TinyEmbedder):
-        def embed(self, sequences, role="corpus"):
-            many = EventSequences.of(sequences)
-            vectors = super().embed(many, role)
+        def compute_embeddings(self, many, role):
+            vectors = super().compute_embeddings(many, role)
             vectors[[name.startswith("bad") for name in many.ids.to_pylist()], 3] = np.nan
             return vectors
 
@@ -247,8 +267,33 @@ def test_windows_of_few_sequences_are_not_all_fetched(tiny, tmp_path, monkeypatc
     long = naive.some_sequences(3, shortest=900, longest=900)
     index = Index.create(tiny, tmp_path / "index", long, window_events=4, window_step=2)
     fetched, best = [], Snapshot.best
-    monkeypatch.setattr(Snapshot, "best", lambda self, *a: fetched.append(a[1]) or best(self, *a))
+    monkeypatch.setattr(Snapshot, "best", lambda self, *a, **o: fetched.append(a[1]) or best(self, *a, **o))
     hits = index.search(long[0:1].windows(4)[7], 10)
     assert sorted(hit.id for hit in hits) == ["s0", "s1", "s2"]
     assert max(fetched) < 700 < len(index)
     assert hits == index.search(long[0:1].windows(4)[7], 3)
+
+
+@pytest.mark.parametrize("windows", [{"window_events": 6, "window_step": 4}, {"window_duration": 2.5}])
+def test_a_windows_end_is_known_whatever_the_ids_look_like(tiny, tmp_path, windows):
+    names = ["a[1:2]", "b:7]", "c", "d[0:99]:", "e"] * 2
+    corpus = naive.some_sequences(10).with_column("id", [f"{name}{i}" for i, name in enumerate(names)])
+    index = Index.create(tiny, tmp_path / "index", corpus[:6], **windows)
+    index.compact()
+    index.add(corpus[6:])  # some windows are in the hot structure, some in the tail
+    parts = corpus.windows(events=windows.get("window_events"), duration=windows.get("window_duration"))
+    if "window_step" in windows:
+        parts = corpus.windows(6, step=4)
+    lengths = dict(zip(parts.ids.to_pylist(), parts.lengths.tolist(), strict=True))
+    hits = index.search(corpus[0], 10)
+    assert len(hits) == 10
+    assert index.info()["not_yet_in_structure"] > 0
+    for hit in hits:
+        assert hit.stop - hit.offset == lengths[hit.window]
+        assert hit.window == f"{hit.id}[{hit.offset}:{hit.stop}]"
+
+
+def test_a_self_model_says_whether_its_score_is_the_cosine():
+    assert SelfAttention().score_is_cosine
+    assert not SelfAttention("paper").score_is_cosine
+    assert not SelfAttention(similarity={"form": "normalised"}).score_is_cosine

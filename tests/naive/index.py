@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from pydantic import BaseModel
 
-from neuroseqret.data.sequences import EventSequence, EventSequences
-from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.models.model_folder import read_model, write_model
+from neuroseqret.baselines.settings import NoSettings
+from neuroseqret.baselines.unlearned import Unlearned
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.models.base import Embedder
+from neuroseqret.models.card import ModelCard, ModelState
 
 
-class TinyEmbedder(Embedder):
+class TinySettings(BaseModel):
+    marks: int = 4
+    dimension: int = 16
+    mark_names: tuple[str, ...] | None = None
+    time_unit: str | None = None
+
+
+def card(name, **fields):
+    return ModelCard(**{"model": name, "method_version": 1, "marks": 4, "seed": 0, "corpus_fingerprint": ""} | fields)
+
+
+class TinyEmbedder(Unlearned, Embedder):
     """Histogram of marks and of the gaps' sizes through a fixed random matrix."""
 
     name = "tiny"
 
-    def __init__(self, marks=4, dimension=16, mark_names=None, time_unit=None):
+    def __init__(self, marks=4, dimension=16, mark_names=None, time_unit=None, preset=None):
+        known = {"marks": marks, "mark_names": mark_names, "time_unit": time_unit}
+        super().__init__(TinySettings(dimension=dimension, **known))
+        self.card = card(self.name, settings=self.settings.model_dump(mode="json"), **known)
         self.marks, self.dimension = marks, dimension
-        self.mark_names, self.time_unit = mark_names, time_unit
         rng = np.random.default_rng(1)
         self.matrix = torch.from_numpy(rng.normal(size=(marks + 12, dimension)).astype(np.float32))
 
-    def fit(self, queries, corpus, relevance=None, **_):
-        return self
-
-    def embed(self, sequences, role="corpus"):
-        many = EventSequences.of(sequences)
+    def compute_embeddings(self, many, role):
         rows = np.repeat(np.arange(len(many)), many.lengths)
         counts = np.zeros((len(many), self.marks + 12), np.float64)
-        np.add.at(counts, (rows, many.marks), 1.0)
+        known = many.marks < self.marks
+        np.add.at(counts, (rows[known], many.marks[known]), 1.0)
         gaps = np.diff(many.times, prepend=0.0)
         gaps[many.offsets[:-1]] = 0
         sizes = np.clip(np.log2(np.maximum(gaps, 1e-9)) + 6, 0, 11)
@@ -38,38 +51,21 @@ class TinyEmbedder(Embedder):
         vectors = (counts / many.lengths[:, None] - 0.08) @ self.matrix.numpy()
         return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)).astype(np.float32)
 
-    def save(self, folder):
-        names = None if self.mark_names is None else list(self.mark_names)
-        config = {"marks": self.marks, "dimension": self.dimension, "mark_names": names, "time_unit": self.time_unit}
-        return write_model(folder, self.name, config, {"matrix": self.matrix})
-
-    @classmethod
-    def load(cls, folder):
-        config, _ = read_model(folder, cls.name)
-        names = config["mark_names"]
-        return cls(config["marks"], config["dimension"], None if names is None else tuple(names), config["time_unit"])
+    def to_state(self):
+        return ModelState(self.trained_card(), {"matrix": self.matrix})
 
 
-class LengthReranker(RelevanceModel):
+class LengthReranker(Unlearned):
     """Prefers candidates of the query's length: an order that no embedding gives."""
 
     name = "length"
 
-    def fit(self, queries, corpus, relevance=None, **_):
-        return self
+    def __init__(self, preset=None):
+        super().__init__(NoSettings())
+        self.card = card(self.name)
 
-    def score(self, queries, candidates):
-        many = EventSequences.of(queries)
-        scores = -np.abs(many.lengths[:, None] - candidates.lengths[None]).astype(np.float32)
-        return scores[0] if isinstance(queries, EventSequence) else scores
-
-    def save(self, folder):
-        return write_model(folder, self.name, {}, {})
-
-    @classmethod
-    def load(cls, folder):
-        read_model(folder, cls.name)
-        return cls()
+    def compute_scores(self, queries, candidates):
+        return -np.abs(queries.lengths[:, None] - candidates.lengths[None]).astype(np.float32)
 
 
 def some_sequences(n, seed=0, marks=4, prefix="s", shortest=3, longest=30, **columns):

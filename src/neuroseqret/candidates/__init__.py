@@ -1,41 +1,58 @@
-"""Hash codes and the ways from a query to its candidates: bucket tables, a scan of codes, cells."""
+"""From a query's embedding to its candidates: the part of the corpus that is worth scoring.
 
-from __future__ import annotations
+Finders, one way to candidates each. A finder writes, opens and checks its own files:
 
-from os import PathLike
-from typing import Any
+    finder.py             the contract `Finder`, and `Found`: what a search with one gives
+    finders.py            all finders by method name, and which one `auto` takes
+    exhaustive_finder.py  `exhaustive`: every row
+    cell_finder.py        `cells`: the rows of the nearest k-means cells
+    code_finders.py       `hamming` and `buckets`: the rows with the nearest hash codes
+    settings.py           the user's settings of all of them
+
+What the finders are made of:
+
+    cells.py              k-means cells
+    rounding.py           embeddings in one byte per number
+    bucket_tables.py      the paper's bucket tables, with multi-probe
+    hamming.py            the scan of all codes
+    kernels.py            compiled scoring: the best k rows by dot product
+    arrays.py             arrays in files, written in chunks and opened as memory maps
+
+Hash functions, embedding to code of R bits:
+
+    codes.py              the contract `HashFunction`, and how bits lie in words
+    hashes.py             all hash functions by name: `make_hash`, `load_hash`
+    hyperplanes.py        random hyperplanes
+    rotation.py           PCA-ITQ
+    hash_network.py       the paper's trainable hash; its objective is in hash_objective.py
+"""
 
 from neuroseqret.candidates.bucket_tables import BucketTables
 from neuroseqret.candidates.cells import Cells
-from neuroseqret.candidates.codes import HashFunction, pack_bits, read_hash, unpack_bits
+from neuroseqret.candidates.codes import HashFunction, pack_bits, unpack_bits
+from neuroseqret.candidates.finder import ALL, Finder, Found
+from neuroseqret.candidates.finders import FINDERS, choose_finder
 from neuroseqret.candidates.hamming import hamming_distances, nearest_codes, nearest_of
 from neuroseqret.candidates.hash_network import HashNetwork
+from neuroseqret.candidates.hashes import HASHES, load_hash, make_hash
 from neuroseqret.candidates.hyperplanes import RandomHyperplanes
 from neuroseqret.candidates.rotation import RotationCodes
-from neuroseqret.errors import UserError
-
-HASHES: dict[str, type[HashFunction]] = {c.name: c for c in (RandomHyperplanes, RotationCodes, HashNetwork)}
-
-
-def make_hash(name: str, bits: int = 64, **options: Any) -> HashFunction:
-    """An unfitted hash function by name: `hyperplanes`, `rotation` or `network`."""
-    if name not in HASHES:
-        raise UserError(f"no hash function is called {name!r}; there are {', '.join(HASHES)}")
-    return HASHES[name](bits=bits, **options)
-
-
-def load_hash(file: str | PathLike[str]) -> HashFunction:
-    """The fitted hash function in a file."""
-    return read_hash(file, HASHES)
-
+from neuroseqret.candidates.settings import CandidateSettings
 
 __all__ = [
+    "ALL",
+    "FINDERS",
+    "HASHES",
     "BucketTables",
+    "CandidateSettings",
     "Cells",
+    "Finder",
+    "Found",
     "HashFunction",
     "HashNetwork",
     "RandomHyperplanes",
     "RotationCodes",
+    "choose_finder",
     "hamming_distances",
     "load_hash",
     "make_hash",

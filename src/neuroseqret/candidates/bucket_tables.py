@@ -1,31 +1,35 @@
 """Bucket tables (Gionis, Indyk, Motwani 1999): M tables, each of L random bit positions of the code.
 
-A sequence lies in bucket k of table m where k is the number that its L bits at that table's positions spell. The
-candidates of a query are the union of its M buckets. A table is its rows sorted by bucket, with offsets: bucket k
-of table m holds `rows[m, offsets[m, k]:offsets[m, k + 1]]`, rising.
+A sequence is in bucket k of table m if its L bits at that table's positions, read as a number, are k. The candidates
+of a query are the union of its M buckets. A table is stored as its rows sorted by bucket, with offsets: bucket k of
+table m holds `rows[m, offsets[m, k]:offsets[m, k + 1]]` in rising order.
 
-Multi-probe (Lv et al. 2007): further buckets differ from the query's in a set of flipped bits; they are visited in
-the order of sum of |margin| over the flipped bits, across all tables, until enough candidates are met.
+Multi-probe (Lv et al. 2007): further buckets differ from the query's bucket in some flipped bits. They are visited in
+rising order of the sum of |margin| over the flipped bits, across all tables, until there are enough candidates.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
+from neuroseqret.candidates.arrays import have_shapes, open_array
 from neuroseqret.candidates.codes import Codes
 from neuroseqret.errors import UserError
 
 Rows = npt.NDArray[np.int32]
 MAX_PROBES = 1 << 16
+MAX_LENGTH = 24  # bits of a table: the flipped bits of one are a mask of as many (see `_probe`)
+_FILES = {"positions": "table_positions.npy", "rows": "table_rows.npy", "offsets": "table_offsets.npy"}
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Scratch arrays of one searching thread, so that a query allocates nothing but its result."""
+    """Scratch arrays of one searching thread, so that a query allocates only its result."""
 
     seen: npt.NDArray[np.uint64]
     found: Rows
@@ -47,7 +51,7 @@ class Workspace:
 class BucketTables:
     """M tables over n sequences."""
 
-    positions: Rows  # (M, L) which bits of the code
+    positions: Rows  # (M, L) bits of the code that a table looks at
     rows: Rows  # (M, n) sorted by bucket
     offsets: Rows  # (M, 2^L + 1)
 
@@ -55,11 +59,8 @@ class BucketTables:
     def build(
         cls, codes: Codes, bits: int, tables: int = 10, length: int | None = None, target: float = 0.005, seed: int = 0
     ) -> BucketTables:
-        """`length` is L; without it the smallest L whose expected candidates are at most `target` of the corpus."""
-        if not 1 <= tables <= 255:
-            raise UserError(f"there are 1 to 255 bucket tables, not {tables}")
-        if length is not None and not 1 <= length <= min(bits, 24):
-            raise UserError(f"a bucket table takes 1 to {min(bits, 24)} of the {bits} bits, not {length}")
+        """Build the tables; without `length` (L), take the smallest L that finds at most `target` of the corpus."""
+        check_tables(bits, tables, length)
         rng = np.random.default_rng(seed)
         drawn = np.stack([rng.permutation(bits) for _ in range(tables)]).astype(np.int32)
         if length is None:
@@ -71,6 +72,21 @@ class BucketTables:
         for table in range(tables):
             _sort_into_buckets(bucket_keys(codes, positions[table]), rows[table], offsets[table])
         return cls(positions, rows, offsets)
+
+    def save(self, folder: Path) -> None:
+        """Write one `.npy` file per array."""
+        for name, file in _FILES.items():
+            np.save(folder / file, getattr(self, name))
+
+    @classmethod
+    def open(cls, folder: Path) -> BucketTables:
+        """Open what `save` wrote, as memory maps."""
+        return cls(*(open_array(folder / file) for file in _FILES.values()))
+
+    def fits(self, n: int) -> bool:
+        """Return whether the arrays have the shapes of tables over n sequences."""
+        tables, length = self.positions.shape
+        return have_shapes([(self.rows, (tables, n)), (self.offsets, (tables, (1 << length) + 1))])
 
     @property
     def length(self) -> int:
@@ -88,10 +104,10 @@ class BucketTables:
         probes: int = 0,
         workspace: Workspace | None = None,
     ) -> Rows:
-        """Rows in the query's buckets, then in further ones until `wanted` rows and `probes` extra buckets are met.
+        """Return the rows of the query's buckets, then of more buckets, up to `wanted` rows and `probes` more buckets.
 
-        The result is in no particular order and has no row twice. It is shorter than `wanted` only if `MAX_PROBES`
-        buckets do not hold as many.
+        Rows come in no particular order, each once. There are fewer than `wanted` only if `MAX_PROBES` buckets hold
+        fewer.
         """
         space = workspace or Workspace.of(self.rows.shape[1])
         number = _probe(
@@ -110,15 +126,24 @@ class BucketTables:
         return space.found[:number].copy()
 
 
-def choose_length(codes: Codes, positions: Rows, target: float, sample: int = 100_000) -> int:
-    """The smallest L at which M buckets hold at most `target` of the corpus, for a query distributed like it.
+def check_tables(bits: int, tables: int, length: int | None) -> None:
+    """Raise a `UserError` if there can be no such tables over codes of `bits` bits."""
+    if not 1 <= tables <= 255:
+        raise UserError(f"the number of bucket tables must be 1 to 255, not {tables}")
+    longest = min(bits, MAX_LENGTH)
+    if length is not None and not 1 <= length <= longest:
+        raise UserError(f"a bucket table must take 1 to {longest} of the {bits} bits, not {length}")
 
-    A random member shares a bucket with a fraction sum_b (n_b / n)^2 of the corpus, which for even buckets is
-    2^-L and for piled-up codes more; M tables meet at most M times that. L stops at log2(n) - 2, where further
-    buckets would cost memory and split little, and at 20.
+
+def choose_length(codes: Codes, positions: Rows, target: float, sample: int = 100_000) -> int:
+    """Return the smallest L at which a query's M buckets hold at most `target` of the corpus, on average.
+
+    The query is taken as distributed like the corpus. In one table it shares its bucket with a fraction
+    sum_b (n_b / n)^2 of the corpus: 2^-L if the buckets are even, more if they are not. M tables hold at most M times
+    as much. L is at most log2(n) - 2, since more buckets would cost memory and split little, and at most 20.
     """
     if not 0 < target <= 1:
-        raise UserError(f"the target fraction lies in (0, 1], not {target}")
+        raise UserError(f"the target fraction must be above 0 and at most 1, not {target}")
     n = len(codes)
     longest = max(1, min(positions.shape[1], int(np.log2(max(n, 2))) - 2, 20))
     part = np.ascontiguousarray(codes[:: max(1, n // sample)])
@@ -127,7 +152,7 @@ def choose_length(codes: Codes, positions: Rows, target: float, sample: int = 10
         share = 0.0
         for key in keys:
             counts = np.bincount(key & ((1 << length) - 1)).astype(float)
-            # Without the member itself, which always shares its own bucket.
+            # counts - 1: a sequence always shares its bucket with itself.
             share += (counts * (counts - 1)).sum() / max(len(part) * (len(part) - 1), 1)
         if share <= target:
             return length
@@ -136,7 +161,7 @@ def choose_length(codes: Codes, positions: Rows, target: float, sample: int = 10
 
 @numba.njit(cache=True, nogil=True)
 def bucket_keys(codes: Codes, positions: Rows) -> npt.NDArray[np.int64]:  # pragma: no cover (compiled)
-    """Bucket number of every code in a table: bit l of the number is the code's bit at `positions[l]`."""
+    """Return every code's bucket number in one table: bit l of the number is the code's bit at `positions[l]`."""
     n = codes.shape[0]
     keys = np.zeros(n, np.int64)
     for i in range(n):
@@ -150,7 +175,7 @@ def bucket_keys(codes: Codes, positions: Rows) -> npt.NDArray[np.int64]:  # prag
 
 @numba.njit(cache=True, nogil=True)
 def _sort_into_buckets(keys: npt.NDArray[np.int64], rows: Rows, offsets: Rows) -> None:  # pragma: no cover
-    """Counting sort, stable: O(n + 2^L)."""
+    """Fill `rows` and `offsets` by a stable counting sort: O(n + 2^L)."""
     for key in keys:
         offsets[key + 1] += 1
     for bucket in range(len(offsets) - 1):
@@ -164,7 +189,7 @@ def _sort_into_buckets(keys: npt.NDArray[np.int64], rows: Rows, offsets: Rows) -
 
 @numba.njit(cache=True, nogil=True)
 def _collect(rows, begin, stop, seen, found, number):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Append the unseen rows of one bucket; `seen` is a bitset."""
+    """Append the rows of one bucket that were not seen yet; `seen` is a bitset. Return the new number of rows."""
     for i in range(begin, stop):
         row = rows[i]
         word, bit = row >> 6, np.uint64(1) << np.uint64(row & 63)
@@ -177,6 +202,7 @@ def _collect(rows, begin, stop, seen, found, number):  # type: ignore[no-untyped
 
 @numba.njit(cache=True, nogil=True)
 def _push(costs, flips, size, cost, flip):  # type: ignore[no-untyped-def]  # pragma: no cover
+    """Add an entry to the heap; return the new size."""
     at = size
     while at > 0 and costs[(at - 1) >> 1] > cost:
         costs[at], flips[at] = costs[(at - 1) >> 1], flips[(at - 1) >> 1]
@@ -187,7 +213,7 @@ def _push(costs, flips, size, cost, flip):  # type: ignore[no-untyped-def]  # pr
 
 @numba.njit(cache=True, nogil=True)
 def _pop(costs, flips, size):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Remove the cheapest entry of the heap (the caller has read it); gives the new size."""
+    """Remove the cheapest entry of the heap, which the caller has read; return the new size."""
     size -= 1
     cost, flip, at = costs[size], flips[size], 0
     while 2 * at + 1 < size:
@@ -206,11 +232,11 @@ def _pop(costs, flips, size):  # type: ignore[no-untyped-def]  # pragma: no cove
 def _probe(  # type: ignore[no-untyped-def]  # pragma: no cover
     positions, rows, offsets, code, certainty, wanted, probes, seen, found, costs, flips
 ):
-    """Exact buckets of all tables first, then flipped ones in rising order of cost, over all tables at once.
+    """Visit the query's own buckets in all tables, then flipped ones in rising order of cost over all tables.
 
-    The flipped sets of one table form a tree over its bits sorted by certainty: a set whose last bit (by rank) is j
-    has two children, j replaced by j + 1 and j + 1 added; both cost at least as much. A set is a bit mask over
-    ranks; an entry of the heap is table << 24 | mask.
+    The sets of flipped bits of one table form a tree over its bits, sorted by certainty. A set whose last bit has
+    rank j has two children: one with j replaced by j + 1, one with j + 1 added. Both cost at least as much. A set is a
+    bit mask over ranks; an entry of the heap is table << 24 | mask. Return the number of rows found.
     """
     tables, length = positions.shape
     number = 0

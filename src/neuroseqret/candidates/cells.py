@@ -1,27 +1,30 @@
-"""Cells (inverted lists): k-means centres of the embeddings, every sequence in the cell of its nearest centre.
+"""Cells (inverted lists): k-means centres of the embeddings; each sequence is in the cell of its nearest centre.
 
-The rows of the corpus are laid out cell by cell, so that a cell is a run of rows and scoring it reads memory in
-order. A query visits the cells of its nearest centres until enough candidates are met.
+The rows of the corpus lie cell by cell, so that a cell is a run of rows and scoring it reads memory in order. A query
+visits the cells of its nearest centres until there are enough candidates.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from neuroseqret.candidates.arrays import open_array
 from neuroseqret.candidates.codes import Vectors
 
 IntArray = npt.NDArray[np.int64]
+_CENTRES, _OFFSETS = "centres.npy", "cells.npy"
 
 
 @dataclass(frozen=True)
 class Cells:
-    """C centres and the runs of rows that belong to them."""
+    """C centres, and the run of rows that belongs to each."""
 
     centres: Vectors  # (C, D), unit length
-    offsets: IntArray  # (C + 1,): cell c holds rows offsets[c] .. offsets[c + 1] of the laid out corpus
+    offsets: IntArray  # (C + 1,): cell c holds rows offsets[c] to offsets[c + 1] of the laid-out corpus
 
     @property
     def nbytes(self) -> int:
@@ -31,18 +34,28 @@ class Cells:
     def build(
         cls, embeddings: Vectors, cells: int | None = None, *, seed: int = 0
     ) -> tuple[Cells, npt.NDArray[np.int32]]:
-        """The cells, and the order in which the corpus' rows are to be laid out (stable within a cell)."""
+        """Return the cells, and the order to lay the rows out in (rows of one cell keep their order)."""
         n = len(embeddings)
         centres, owner = two_level_centres(embeddings, min(cells or default_cells(n), max(n, 1)), seed=seed)
         order = np.argsort(owner, kind="stable").astype(np.int32)
         counts = np.bincount(owner, minlength=len(centres))
         return cls(centres, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)), order
 
+    def save(self, folder: Path) -> None:
+        """Write one `.npy` file per array."""
+        np.save(folder / _CENTRES, self.centres)
+        np.save(folder / _OFFSETS, self.offsets)
+
+    @classmethod
+    def open(cls, folder: Path) -> Cells:
+        """Open what `save` wrote, as memory maps."""
+        return cls(open_array(folder / _CENTRES), open_array(folder / _OFFSETS))
+
     def candidates(self, embedding: npt.NDArray[np.float32], wanted: int) -> tuple[IntArray, IntArray]:
-        """Begins and ends of the runs of rows to visit, nearest cell first, `wanted` rows or more in all."""
+        """Return begins and ends of the runs of rows to visit, nearest cell first, with at least `wanted` rows."""
         scores = self.centres @ embedding
         cells = len(scores)
-        # Sort only as many cells as it usually takes; all of them when that was not enough.
+        # Sort only as many cells as are usually needed; all of them if that was not enough.
         guess = min(cells, 2 * int(np.ceil(wanted * cells / max(int(self.offsets[-1]), 1))) + 8)
         while True:
             near = np.argpartition(-scores, guess - 1)[:guess] if guess < cells else np.arange(cells)
@@ -56,16 +69,16 @@ class Cells:
 
 
 def default_cells(n: int) -> int:
-    """About 4 sqrt(n): more cells keep more of the neighbours at equal comparisons, fewer have cheaper centres."""
+    """Return about 4 sqrt(n): more cells find more neighbours at equal comparisons, but have more centres."""
     return max(1, round(4 * n**0.5))
 
 
 def two_level_centres(embeddings: Vectors, cells: int, *, seed: int = 0) -> tuple[Vectors, npt.NDArray[np.int32]]:
-    """About `cells` centres, and the cell of every row, by k-means of k-means.
+    """Return about `cells` centres, and the cell of every row, by k-means in two levels.
 
-    sqrt(cells) coarse centres cut the corpus; each coarse cell gets fine centres in proportion to its size, so that
-    cells are about even in size, and its rows go to the nearest of its own. That takes O(n sqrt(cells)) dot products
-    where flat k-means takes O(n cells), for the same recall at equal comparisons within a point or two.
+    sqrt(cells) coarse centres cut the corpus. Each coarse cell gets fine centres in proportion to its size, so that
+    cells have about the same size, and its rows go to the nearest of them. This takes O(n sqrt(cells)) dot products
+    instead of the O(n cells) of flat k-means; recall at equal comparisons is the same within a point or two.
     """
     coarse = fit_centres(embeddings, max(1, round(cells**0.5)), seed=seed)
     owner = nearest_centres(embeddings, coarse)
@@ -88,7 +101,7 @@ def two_level_centres(embeddings: Vectors, cells: int, *, seed: int = 0) -> tupl
 def fit_centres(
     embeddings: Vectors, cells: int, *, seed: int = 0, iterations: int = 8, rows_per_cell: int = 64
 ) -> Vectors:
-    """Spherical k-means (Lloyd) on a sample; a centre that loses all its rows moves to a random row."""
+    """Return the centres of spherical k-means (Lloyd) on a sample; a centre without rows moves to a random row."""
     rng = np.random.default_rng(seed)
     n = len(embeddings)
     sample = np.sort(rng.choice(n, min(n, cells * rows_per_cell), replace=False))
@@ -107,7 +120,7 @@ def fit_centres(
 
 
 def nearest_centres(embeddings: Vectors, centres: Vectors, chunk: int = 4096) -> npt.NDArray[np.int32]:
-    """The centre with the largest dot product of every row: (n,)."""
+    """Return for every row the centre with the largest dot product: (n,)."""
     owner = np.empty(len(embeddings), np.int32)
     for begin in range(0, len(embeddings), chunk):
         owner[begin : begin + chunk] = np.argmax(np.asarray(embeddings[begin : begin + chunk]) @ centres.T, axis=1)

@@ -1,14 +1,13 @@
-"""Hash codes: what every hash function does, and how R bits lie in 64-bit words.
+"""Hash codes: the contract of a hash function, and how R bits lie in 64-bit words.
 
-A hash function has R real-valued margins m_1(v), ..., m_R(v); bit r of the code is 1 where m_r(v) > 0, and |m_r(v)|
-says how certain the bit is (multi-probe flips the least certain ones first). Bit r of a code lies in word r // 64
-at position r % 64; unused high bits are 0.
+A hash function has R real-valued margins m_1(v), ..., m_R(v). Bit r of the code is 1 if m_r(v) > 0, and |m_r(v)| says
+how certain the bit is (multi-probe flips the least certain bits first). Bit r of a code is in word r // 64 at position
+r % 64; unused high bits are 0.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from abc import ABC, abstractmethod
 from os import PathLike
 from pathlib import Path
@@ -21,6 +20,7 @@ from safetensors.numpy import save_file
 from typing_extensions import Self
 
 from neuroseqret.errors import UserError
+from neuroseqret.storage.files import new_file
 
 Vectors = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint64]
@@ -29,7 +29,7 @@ FORMAT, FORMAT_VERSION = "neuroseqret-hash", "1"
 
 
 def pack_bits(bits: npt.NDArray[np.bool_]) -> Codes:
-    """(n, R) booleans to (n, ceil(R / 64)) words.
+    """Pack (n, R) booleans into (n, ceil(R / 64)) words.
 
     >>> pack_bits(np.array([[True, False, True]]))
     array([[5]], dtype=uint64)
@@ -41,45 +41,45 @@ def pack_bits(bits: npt.NDArray[np.bool_]) -> Codes:
 
 
 def unpack_bits(codes: Codes, bits: int) -> npt.NDArray[np.bool_]:
-    """(n, words) codes to (n, bits) booleans; the inverse of `pack_bits`."""
+    """Unpack (n, words) codes into (n, bits) booleans; the inverse of `pack_bits`."""
     octets = np.ascontiguousarray(codes, dtype="<u8").view(np.uint8)
     return np.unpackbits(octets, axis=1, bitorder="little")[:, :bits].astype(bool)
 
 
 class HashFunction(ABC):
-    """Unit vectors (n, D) to codes of R bits."""
+    """Turns unit vectors (n, D) into codes of R bits."""
 
     name: ClassVar[str]
-    #: Raised by hand when what the hash function computes changes; kept with every result (see tests/golden).
+    #: Raised by hand when what the hash function computes changes.
     version: ClassVar[int] = 1
 
     def __init__(self, bits: int = 64) -> None:
         if not 1 <= bits <= 1024:
-            raise UserError(f"a hash code has 1 to 1024 bits, not {bits}")
+            raise UserError(f"a hash code must have 1 to 1024 bits, not {bits}")
         self.bits = bits
 
     @abstractmethod
     def fit(self, embeddings: Vectors, *, seed: int = 0) -> Self:
-        """Learn from the corpus' embeddings (or a sample of them)."""
+        """Learn from the embeddings of the corpus, or from a sample of them."""
 
     @abstractmethod
     def margins(self, embeddings: Vectors) -> Vectors:
-        """(n, R) real values whose signs are the bits."""
+        """Return (n, R) real values whose signs are the bits."""
 
     @abstractmethod
     def _state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything that `fit` learned, as arrays."""
+        """Return everything that `fit` learned, as arrays."""
 
     @abstractmethod
     def _restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
-        """The inverse of `_state`."""
+        """Take over what `_state` returned."""
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Return the constructor's arguments."""
         return {"bits": self.bits}
 
     def encode(self, embeddings: Vectors, chunk: int = 65536) -> Codes:
-        """(n, ceil(R / 64)) words, computed in chunks so that the margins of a large corpus are never all there."""
+        """Return the codes, (n, ceil(R / 64)) words, computed in chunks: margins take 32 times their memory."""
         codes = np.zeros((len(embeddings), -(-self.bits // 64)), np.uint64)
         for begin in range(0, len(embeddings), chunk):
             part = slice(begin, begin + chunk)
@@ -87,44 +87,44 @@ class HashFunction(ABC):
         return codes
 
     def save(self, file: str | PathLike[str]) -> Path:
-        """Write one safetensors file, complete or not at all."""
-        path = Path(file)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        """Write one safetensors file, complete or not at all; return its path."""
         head = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "hash": self.name,
             "settings": json.dumps(self.settings()),
         }
-        try:
-            save_file({k: np.ascontiguousarray(v) for k, v in self._state().items()}, temporary, metadata=head)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        return path
+        state = {name: np.ascontiguousarray(array) for name, array in self._state().items()}
+        with new_file(file) as temporary:
+            save_file(state, temporary, metadata=head)
+        return Path(file)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._state().values())
 
 
 def check_embeddings(embeddings: Vectors) -> Vectors:
-    """A finite float32 matrix with at least one row, or one clear error."""
+    """Return the embeddings as a float32 matrix; raise a `UserError` if there are none or one is not finite."""
     matrix = np.ascontiguousarray(embeddings, dtype=np.float32)
     if matrix.ndim != 2 or not len(matrix):
-        raise UserError(f"a hash function is fitted on a matrix of embeddings, not on shape {matrix.shape}")
+        raise UserError(f"a hash function needs a matrix with one embedding per row, not the shape {matrix.shape}")
     if not np.isfinite(matrix).all():
         row = int(np.flatnonzero(~np.isfinite(matrix).all(1))[0])
-        raise UserError(f"embedding {row} is not finite; check the model that made it")
+        raise UserError(f"embedding {row} is not finite; check the model that made it and the times of the sequence")
     return matrix
 
 
 def read_hash(file: str | PathLike[str], kinds: dict[str, type[HashFunction]]) -> HashFunction:
-    """The hash function in a file, whichever of `kinds` it is."""
+    """Read a hash function of one of the given kinds from a file."""
     try:
         with safe_open(file, framework="numpy") as opened:
             head = opened.metadata() or {}
             state = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, OSError) as error:
-        raise UserError(f"{file}: not a readable hash file ({error})") from error
+        raise UserError(f"{file}: not a readable hash file ({error}); fit and save the hash function again") from error
     if head.get("format") != FORMAT or head.get("hash") not in kinds:
-        raise UserError(f"{file}: not a hash file of neuroseqret")
+        raise UserError(f"{file}: not a hash file of neuroseqret; name a file that save wrote")
     if head.get("format_version") != FORMAT_VERSION:
         raise UserError(
             f"{file}: format version {head.get('format_version')}, this library reads {FORMAT_VERSION}; "

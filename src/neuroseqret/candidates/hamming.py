@@ -1,7 +1,7 @@
-"""The nearest codes by Hamming distance: a scan of all codes, no tables.
+"""The nearest codes by Hamming distance: a scan of all codes, without tables.
 
-Eight bytes a sequence are read where the embedding has 256, so the scan costs a small part of exhaustive scoring
-and its candidates are better than those of buckets: it sees all R bits at once.
+The scan reads 8 bytes per sequence, an embedding of 64 dimensions has 256. So it costs a small part of exhaustive
+scoring, and it finds better candidates than buckets since it sees all R bits at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Rows = npt.NDArray[np.int32]
 
 @intrinsic
 def _popcount(typing_context: Any, word: Any) -> Any:  # pragma: no cover (compiled)
-    """The processor's count of one bits in a 64-bit word; numba has no function for it."""
+    """Count the one bits of a 64-bit word by the processor's instruction, which numba has no function for."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
@@ -34,6 +34,7 @@ def _popcount(typing_context: Any, word: Any) -> Any:  # pragma: no cover (compi
 
 @numba.njit(cache=True, nogil=True)
 def _distances(codes, code, distances, counts):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Fill `distances` with every code's distance to `code`, and add to `counts` how often each distance occurs."""
     n, words = codes.shape
     if words == 1:
         query = code[0]
@@ -51,7 +52,7 @@ def _distances(codes, code, distances, counts):  # type: ignore[no-untyped-def] 
 
 @numba.njit(cache=True, nogil=True)
 def _within(distances, radius, at_radius, found):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Rows nearer than `radius`, and the first `at_radius` of those at it."""
+    """Find the rows nearer than `radius`, and the first `at_radius` rows at it; return how many."""
     number = 0
     for i in range(len(distances)):
         distance = distances[i]
@@ -66,14 +67,14 @@ def _within(distances, radius, at_radius, found):  # type: ignore[no-untyped-def
 
 
 def hamming_distances(codes: Codes, code: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint16]:
-    """Distance of every code to one: (n,)."""
+    """Return the distance of every code to one code: (n,)."""
     distances = np.empty(len(codes), np.uint16)
     _distances(codes, code, distances, np.zeros(64 * codes.shape[1] + 1, np.int64))
     return distances
 
 
 def nearest_codes(codes: Codes, code: npt.NDArray[np.uint64], wanted: int) -> Rows:
-    """The `wanted` rows with the nearest codes (of equally near ones the first rows), rising."""
+    """Return the `wanted` rows with the nearest codes, in rising order; of equal distances the lower rows."""
     wanted = min(wanted, len(codes))
     if wanted <= 0:
         return np.empty(0, np.int32)
@@ -87,6 +88,7 @@ def nearest_codes(codes: Codes, code: npt.NDArray[np.uint64], wanted: int) -> Ro
 
 @numba.njit(cache=True, nogil=True)
 def _distances_of(codes, code, rows, distances, counts):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Do the same as `_distances` for the given rows alone."""
     for i in range(len(rows)):
         distance = np.uint64(0)
         for word in range(codes.shape[1]):
@@ -96,7 +98,7 @@ def _distances_of(codes, code, rows, distances, counts):  # type: ignore[no-unty
 
 
 def nearest_of(codes: Codes, code: npt.NDArray[np.uint64], rows: Rows, wanted: int) -> Rows:
-    """The `wanted` of the given rows with the nearest codes (of equally near ones the first given)."""
+    """Return the `wanted` of the given rows with the nearest codes; of equal distances those given first."""
     if len(rows) <= wanted:
         return rows
     counts = np.zeros(64 * codes.shape[1] + 1, np.int64)
@@ -108,7 +110,7 @@ def nearest_of(codes: Codes, code: npt.NDArray[np.uint64], rows: Rows, wanted: i
 
 
 def _radius(counts: npt.NDArray[np.int64], wanted: int) -> tuple[int, int]:
-    """The distance at which `wanted` codes are reached, and how many lie nearer."""
+    """Return the distance within which there are `wanted` codes, and how many codes are nearer than it."""
     reached = np.cumsum(counts)
     radius = int(np.searchsorted(reached, wanted))
     return radius, int(reached[radius - 1]) if radius else 0

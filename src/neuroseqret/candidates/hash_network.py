@@ -1,8 +1,9 @@
-"""The paper's trainable hash: codes = sign(Lambda_psi(v)), Lambda_psi a small network, trained with tanh for sign.
+"""The paper's trainable hash: code = sign(Lambda_psi(v)), with a small network Lambda_psi.
 
-A preset is a set of weights for the terms of `objective`. `paper` is literal (equal eta, which sum to 1; its three
-ablations leave one term out). `default` keeps saturation, and has similarity, per-bit balance and decorrelation of
-single pairs of bits in the place of the two terms that see a code only through the sum of its bits.
+In training tanh takes the place of the sign. A preset is a set of weights for the terms of `hash_objective`. `paper` is
+literal: equal weights eta that sum to 1; its three ablations leave one term out each. `default` keeps saturation. The
+other two terms depend on a code only through the sum of its bits; `default` replaces them by similarity, balance of
+each bit and decorrelation of each pair of bits.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing_extensions import Self
 from neuroseqret.candidates import hash_objective as objective
 from neuroseqret.candidates.codes import HashFunction, Vectors, check_embeddings
 from neuroseqret.errors import UserError
+from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.loop import LoopSettings, train
 
 #: Weights of (evenness, saturation, redundancy) = eta_1..3, and of (similarity, balance, decorrelation).
 PRESETS: dict[str, tuple[float, float, float, float, float, float]] = {
@@ -30,7 +33,10 @@ PRESETS: dict[str, tuple[float, float, float, float, float, float]] = {
 
 
 class HashNetwork(HashFunction):
-    """Lambda_psi: D -> D, ReLU, -> R. `eta` overrides the preset's first three weights."""
+    """Lambda_psi: a linear layer D to D, ReLU, a linear layer D to R.
+
+    `eta` overrides the preset's first three weights.
+    """
 
     name = "network"
 
@@ -45,9 +51,9 @@ class HashNetwork(HashFunction):
     ) -> None:
         super().__init__(bits)
         if preset not in PRESETS:
-            raise UserError(f"no hash preset is called {preset!r}; there are {', '.join(PRESETS)}")
+            raise UserError(f"no hash preset is called {preset!r}; choose one of {', '.join(PRESETS)}")
         if eta is not None and (len(eta) != 3 or min(eta) < 0 or abs(sum(eta) - 1) > 1e-6):
-            raise UserError(f"eta is three weights of at least 0 that sum to 1, not {eta}")
+            raise UserError(f"eta must be three weights that are not negative and sum to 1, not {eta}")
         self.preset, self.eta = preset, None if eta is None else tuple(eta)
         self.steps, self.batch, self.learning_rate = steps, batch, learning_rate
         self.network: nn.Sequential | None = None
@@ -62,7 +68,7 @@ class HashNetwork(HashFunction):
         return preset if self.eta is None else (*self.eta, *preset[3:])
 
     def loss(self, v: Tensor, h: Tensor, corpus_size: int) -> Tensor:
-        """The weighted sum of the terms on a batch; a term with weight 0 is not computed."""
+        """Return the weighted sum of the terms on a batch; a term of weight 0 is not computed."""
         terms = (
             lambda: objective.evenness(h),
             lambda: objective.saturation(h),
@@ -78,25 +84,22 @@ class HashNetwork(HashFunction):
         return total
 
     def fit(self, embeddings: Vectors, *, seed: int = 0) -> Self:
+        """Minimise the preset's objective over random batches of the embeddings."""
         matrix = torch.from_numpy(check_embeddings(embeddings))
         n, dimension = matrix.shape
         rng = np.random.default_rng(seed)
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.network = _network(dimension, self.bits)
-        optimiser = torch.optim.Adam(self.network.parameters(), lr=self.learning_rate)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, self.steps)
-        self.losses = []
-        for _ in range(self.steps):
-            rows = np.arange(n) if n <= self.batch else rng.choice(n, self.batch, replace=False)
-            v = matrix[rows]
-            loss = self.loss(v, torch.tanh(self.network(v)), n)
-            optimiser.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-            optimiser.step()
-            schedule.step()
-            self.losses.append(float(loss.detach()))
+            self.network = network = new_network(dimension, self.bits)
+
+        def loss(step: int) -> Tensor:
+            v = matrix if n <= self.batch else matrix[rng.choice(n, self.batch, replace=False)]
+            return self.loss(v, torch.tanh(network(v)), n)
+
+        log = TrainingLog()
+        settings = LoopSettings(steps=self.steps, learning_rate=self.learning_rate, weight_decay=0.0, warmup=0.0)
+        train(network, loss, settings, seed=seed, phase="hash", log=log)
+        self.losses = [record["loss"] for record in log.records]
         return self
 
     def margins(self, embeddings: Vectors) -> Vectors:
@@ -111,12 +114,13 @@ class HashNetwork(HashFunction):
         return {name: tensor.numpy() for name, tensor in self.network.state_dict().items()}
 
     def _restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
-        self.network = _network(state["0.weight"].shape[1], self.bits)
+        self.network = new_network(state["0.weight"].shape[1], self.bits)
         self.network.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in state.items()})
 
 
-def _network(dimension: int, bits: int) -> nn.Sequential:
-    # Unit vectors of D dimensions have entries of about 1 / sqrt(D): the first layer brings them to order 1.
+def new_network(dimension: int, bits: int) -> nn.Sequential:
+    """Return Lambda_psi with random weights."""
+    # Unit vectors of D dimensions have entries of about 1 / sqrt(D): the first layer scales them to about 1.
     first, last = nn.Linear(dimension, dimension), nn.Linear(dimension, bits)
     with torch.no_grad():
         first.weight.normal_(0, 1.0)

@@ -1,4 +1,4 @@
-r"""The trainable hash's objective, term by term; h_c = tanh(Lambda_psi(v_c)) in [-1, 1]^R for corpus sequence c.
+r"""The objective of the trainable hash, term by term; h_c = tanh(Lambda_psi(v_c)) in [-1, 1]^R for sequence c.
 
 The paper's three terms (R is its D):
 
@@ -6,13 +6,13 @@ The paper's three terms (R is its D):
     \frac{\eta_1}{|C|} \sum_c |1^\top h_c| + \frac{\eta_2}{|C|} \sum_c \| |h_c| - 1 \|_1
     + \frac{2 \eta_3}{\binom{R}{2}} \Big| \sum_{c, i \ne j} h_c[i] h_c[j] \Big|
 
-The third sum equals sum_c (1^T h_c)^2 - ||h_c||^2: to the letter it sees the bits only through their sum, and no
-term speaks of similarity. The `default` preset has three others:
+The third sum equals sum_c (1^T h_c)^2 - ||h_c||^2. So, taken literally, it depends on the bits only through their sum,
+and no term depends on similarity. The `default` preset has three other terms:
 
-- balance, (1/R) sum_r (mean_c h_c[r])^2: every bit splits the corpus in halves (the first term above balances
-  the bits of one sequence, which lets all sequences share one code);
-- similarity, mean over pairs of (h_c . h_c' / R - s_cc')^2 with s_cc' = 1 - (2 / pi) arccos(v_c . v_c'), the value
-  that hyperplane codes have on average: near things keep near codes;
+- balance, (1/R) sum_r (mean_c h_c[r])^2: every bit splits the corpus into halves (the first term above balances the
+  bits within one sequence, which allows all sequences to share one code);
+- similarity, the mean over pairs of (h_c . h_c' / R - s_cc')^2 with s_cc' = 1 - (2 / pi) arccos(v_c . v_c'), the value
+  that random hyperplanes have on average: near sequences get near codes;
 - decorrelation, the mean over pairs of bits of (mean_c h_c[i] h_c[j])^2: what the third term is meant to do.
 """
 
@@ -30,14 +30,14 @@ def evenness(h: Tensor) -> Tensor:
 
 
 def saturation(h: Tensor) -> Tensor:
-    """(1/|C|) sum_c || |h_c| - 1 ||_1: entries close to +1 or -1, so that tanh stands for the sign."""
+    """(1/|C|) sum_c || |h_c| - 1 ||_1: entries close to +1 or -1, so that tanh is close to the sign."""
     return (h.abs() - 1).abs().sum(1).mean()
 
 
 def redundancy(h: Tensor, corpus_size: int | None = None) -> Tensor:
     """2 / (R choose 2) * |sum over c and i != j of h_c[i] h_c[j]|.
 
-    The sum runs over the whole corpus; for a batch it is scaled up to `corpus_size`.
+    The sum is over the whole corpus; the sum over a batch is scaled up to `corpus_size`.
     """
     n, r = h.shape
     total = (h.sum(1) ** 2 - (h**2).sum(1)).sum() * ((corpus_size or n) / n)
@@ -45,12 +45,12 @@ def redundancy(h: Tensor, corpus_size: int | None = None) -> Tensor:
 
 
 def balance(h: Tensor) -> Tensor:
-    """(1/R) sum_r (mean_c h_c[r])^2: every bit halves the corpus."""
+    """(1/R) sum_r (mean_c h_c[r])^2: every bit is 1 for half of the corpus."""
     return (h.mean(0) ** 2).mean()
 
 
 def decorrelation(h: Tensor) -> Tensor:
-    """Mean over pairs of bits i != j of (mean_c h_c[i] h_c[j])^2: no two bits say the same."""
+    """Mean over pairs of bits i != j of (mean_c h_c[i] h_c[j])^2: no two bits carry the same information."""
     n, r = h.shape
     correlation = h.T @ h / n
     off_diagonal = (correlation**2).sum() - (correlation.diagonal() ** 2).sum()

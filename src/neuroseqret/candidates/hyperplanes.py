@@ -1,7 +1,7 @@
 """Random hyperplanes (Charikar 2002): bit r = [u_r . v > 0] with u_r drawn from a normal distribution.
 
-Two vectors at angle a differ in each bit with probability a / pi, whatever the data. It needs no fitting beyond
-the dimension and is the baseline of every learned code.
+Two vectors at an angle a differ in each bit with probability a / pi, for any data. Only the dimension must be known to
+fit it. It is the baseline of every learned code.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from neuroseqret.candidates.codes import HashFunction, Vectors, check_embeddings
 
 
 class RandomHyperplanes(HashFunction):
+    """R random directions; see the module's docstring."""
+
     name = "hyperplanes"
 
     def fit(self, embeddings: Vectors, *, seed: int = 0) -> Self:
-        """Draw R unit normals u_r of the embeddings' dimension; the embeddings themselves are not looked at."""
+        """Draw R unit normals u_r; of the embeddings only the dimension is used."""
         dimension = check_embeddings(embeddings).shape[1]
         normals = np.random.default_rng(seed).normal(size=(dimension, self.bits))
         self.normals = (normals / np.linalg.norm(normals, axis=0)).astype(np.float32)  # (D, R)

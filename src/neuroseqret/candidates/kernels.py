@@ -1,8 +1,8 @@
 """Scoring of candidates: dot products of the query with rows of the embedding matrix, and the best k of them.
 
-The kernels read the rows where they lie (no gathered copy) and give the same score for a row whichever way it was
-found, so that exhaustive and hashed search agree to the last bit. Order: by score, falling; of equal scores the
-lower row first.
+The kernels read the rows in place, without a gathered copy. A row gets the same score whichever way it was found, so
+that exhaustive and hashed search agree to the last bit. Results are in falling order of score; of equal scores the
+lower row comes first.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int32]
-#: Up to so many are kept in order by insertion, which is quickest for few and takes quadratic time for many.
+#: Up to this length a list is kept in order by insertion: fastest for short lists, quadratic time for long ones.
 SHORT = 128
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True, forceinline=True)
 def _dot(matrix, row, query):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """In float32, of a matrix of float32 or of bytes (see `rounding`)."""
+    """Return the dot product in float32; the matrix holds float32 or bytes (see `rounding`)."""
     total = np.float32(0)
     for d in range(matrix.shape[1]):
         total += np.float32(matrix[row, d]) * query[d]
@@ -28,9 +28,9 @@ def _dot(matrix, row, query):  # type: ignore[no-untyped-def]  # pragma: no cove
 
 @numba.njit(cache=True, nogil=True, forceinline=True)
 def _keep(scores, rows, size, capacity, score, row):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Take a row among the best so far if it belongs there; gives the new size.
+    """Add a row to the best so far if it is one of them; return the new size.
 
-    A short list is kept in order; a long one is a heap with the worst on top, which `_settle` puts in order.
+    A short list is kept in order. A long one is a heap with the worst row on top; `_settle` sorts it in the end.
     """
     if size == capacity:
         worst = 0 if capacity > SHORT else size - 1
@@ -43,7 +43,7 @@ def _keep(scores, rows, size, capacity, score, row):  # type: ignore[no-untyped-
 
 @numba.njit(cache=True, nogil=True)
 def _insert(scores, rows, size, capacity, score, row):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Into a list in order, whose last goes where it is full."""
+    """Insert into an ordered list; if the list is full, its last row is dropped. Return the new size."""
     at = min(size, capacity - 1)
     while at > 0 and (scores[at - 1] < score or (scores[at - 1] == score and rows[at - 1] > row)):
         scores[at], rows[at] = scores[at - 1], rows[at - 1]
@@ -54,7 +54,7 @@ def _insert(scores, rows, size, capacity, score, row):  # type: ignore[no-untype
 
 @numba.njit(cache=True, nogil=True)
 def _push(scores, rows, size, capacity, score, row):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Into a heap, whose top goes where it is full."""
+    """Insert into a heap; if the heap is full, its top is dropped. Return the new size."""
     if size == capacity:
         _sink(scores, rows, size, score, row)
         return size
@@ -71,7 +71,7 @@ def _push(scores, rows, size, capacity, score, row):  # type: ignore[no-untyped-
 
 @numba.njit(cache=True, nogil=True)
 def _sink(scores, rows, size, score, row):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Put a row in the place of the heap's top, then down to where it belongs."""
+    """Replace the heap's top by a row, then move it down to its place."""
     at = 0
     while True:
         child = 2 * at + 1
@@ -91,7 +91,7 @@ def _sink(scores, rows, size, score, row):  # type: ignore[no-untyped-def]  # pr
 
 @numba.njit(cache=True, nogil=True)
 def _settle(scores, rows, size):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Put a long list in order, best first: the worst of what is left goes to the end, again and again."""
+    """Sort a long list, best first: move the worst remaining row to the end, again and again."""
     if len(rows) <= SHORT:
         return
     for last in range(size - 1, 0, -1):
@@ -102,7 +102,10 @@ def _settle(scores, rows, size):  # type: ignore[no-untyped-def]  # pragma: no c
 
 @numba.njit(cache=True, nogil=True)
 def best_rows(matrix, query, candidates, allowed, scores, rows):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """Best of the candidate rows; `allowed` is a mask over all rows, or empty for all. Gives how many were kept."""
+    """Fill `scores` and `rows` with the best candidates; return how many there are.
+
+    `allowed` is a mask over all rows, or empty to allow all of them.
+    """
     size, masked = 0, len(allowed) > 0
     for i in range(len(candidates)):
         row = candidates[i]
@@ -115,7 +118,7 @@ def best_rows(matrix, query, candidates, allowed, scores, rows):  # type: ignore
 
 @numba.njit(cache=True, nogil=True)
 def best_in_runs(matrix, query, begins, stops, allowed, scores, rows):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """The same over runs of rows; gives how many were kept and how many were scored."""
+    """Do the same over runs of rows; return how many were kept and how many were scored."""
     size, compared, masked = 0, 0, len(allowed) > 0
     for run in range(len(begins)):
         for row in range(begins[run], stops[run]):
@@ -129,7 +132,7 @@ def best_in_runs(matrix, query, begins, stops, allowed, scores, rows):  # type: 
 
 @numba.njit(cache=True, nogil=True)
 def _sift(order, scores, at, size):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
-    """Restore the heap of cells (best score on top, of equal scores the lower cell) from position `at` down."""
+    """Restore the heap of cells from position `at` down: best score on top, of equal scores the lower cell."""
     cell = order[at]
     while True:
         child = 2 * at + 1
@@ -151,10 +154,10 @@ def _sift(order, scores, at, size):  # type: ignore[no-untyped-def]  # pragma: n
 def best_in_cells(  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
     matrix, query, centres, offsets, wanted, allowed, scores, rows
 ):
-    """The same over the cells of the nearest centres, one after another until `wanted` rows were visited.
+    """Do the same over the cells of the nearest centres, one after another until `wanted` rows were visited.
 
-    A heap gives the cells in order of nearness, of which few are needed: sorting all centres would cost more than
-    scoring the rows. Gives how many rows were kept and how many were scored.
+    A heap gives the cells in order of nearness. Few of them are needed, and sorting all centres would take longer than
+    scoring the rows. Return how many rows were kept and how many were scored.
     """
     cells = len(centres)
     nearness, order = np.empty(cells, np.float32), np.arange(cells)

@@ -1,8 +1,8 @@
-"""PCA-ITQ codes (Gong and Lazebnik 2011): rotate the principal components so that signs lose least.
+"""PCA-ITQ codes (Gong and Lazebnik 2011): rotate the principal components so that taking signs loses least.
 
-With V the centred embeddings on their first min(R, D) principal directions, find the semi-orthogonal W that
-minimises || sign(V W) - V W ||_F^2 by turns: B = sign(V W), then W from the Procrustes problem max tr(W^T V^T B).
-With more bits than dimensions W is wide (orthonormal rows), a tight frame.
+V is the matrix of centred embeddings on their first min(R, D) principal directions. Find the semi-orthogonal W that
+minimises || sign(V W) - V W ||_F^2 in alternating steps: B = sign(V W), then W from the Procrustes problem
+max tr(W^T V^T B). With more bits than dimensions, W is wide and has orthonormal rows (a tight frame).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from neuroseqret.candidates.codes import HashFunction, Vectors, check_embeddings
 
 
 class RotationCodes(HashFunction):
+    """Signs of rotated principal components; see the module's docstring."""
+
     name = "rotation"
 
     def __init__(self, bits: int = 64, iterations: int = 50) -> None:
@@ -27,6 +29,7 @@ class RotationCodes(HashFunction):
         return {"bits": self.bits, "iterations": self.iterations}
 
     def fit(self, embeddings: Vectors, *, seed: int = 0, max_rows: int = 50_000) -> Self:
+        """Learn mean, principal directions and rotation from at most `max_rows` random embeddings."""
         rng = np.random.default_rng(seed)
         matrix = check_embeddings(embeddings)
         if len(matrix) > max_rows:
@@ -54,6 +57,6 @@ class RotationCodes(HashFunction):
 
 
 def _nearest_orthogonal(matrix: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The semi-orthogonal matrix nearest to the given one (its polar factor)."""
+    """Return the semi-orthogonal matrix nearest to the given one (its polar factor)."""
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
     return np.asarray(left @ right, np.float32)

@@ -1,36 +1,40 @@
-"""Embeddings rounded to one byte a number: what a search reads first, at a quarter of the memory and of its traffic.
+"""Embeddings rounded to one byte per number: a quarter of the memory, and of the memory traffic, of a search.
 
     x_d is kept as b_d = round(x_d / scale_d), -127 <= b_d <= 127, with scale_d = max over the corpus of |x_d| / 127
     q . x  is about  sum_d (q_d scale_d) b_d
 
-Only the corpus is rounded, not the query. The best few by this sum are scored again with the embeddings themselves, so
-scores are exact and a row is lost only if rounding moves it behind all of those (see docs/index-measurements.md).
+Only the corpus is rounded, not the query. The best few rows by this sum are scored again with the exact embeddings. So
+scores are exact, and a row is missed only if rounding moves it behind all of those (see docs/index-measurements.md).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from neuroseqret.candidates.arrays import open_array, save_in_order
+
+_NUMBERS, _SCALE = "rounded.npy", "scale.npy"
 Vectors = npt.NDArray[np.float32]
 
 
 def scale_of(embeddings: Vectors) -> Vectors:
-    """scale_d: (D,); 1 where a dimension is 0 throughout."""
+    """Return scale_d: (D,); 1 where a dimension is 0 in all rows."""
     largest = np.maximum(embeddings.max(0, initial=0), -embeddings.min(0, initial=0))
     return np.where(largest > 0, largest / 127, 1).astype(np.float32)
 
 
 def rounded(embeddings: Vectors, scale: Vectors) -> npt.NDArray[np.int8]:
-    """b: (n, D)."""
+    """Return b: (n, D)."""
     return np.clip(np.rint(embeddings / scale), -127, 127).astype(np.int8)
 
 
 @dataclass(frozen=True)
 class RoundedVectors:
-    """The corpus' b and scale."""
+    """b and scale of the corpus."""
 
     numbers: npt.NDArray[np.int8]  # (n, D)
     scale: Vectors  # (D,)
@@ -39,3 +43,19 @@ class RoundedVectors:
     def of(cls, embeddings: Vectors) -> RoundedVectors:
         scale = scale_of(embeddings)
         return cls(rounded(embeddings, scale), scale)
+
+    @staticmethod
+    def write(folder: Path, embeddings: Vectors, order: npt.NDArray[np.int32]) -> None:
+        """Round and save rows in the given order, in chunks: the rounded matrix is never whole in memory."""
+        scale = scale_of(embeddings)
+        np.save(folder / _SCALE, scale)
+        save_in_order(folder / _NUMBERS, embeddings, order, lambda part: rounded(part, scale))
+
+    @classmethod
+    def open(cls, folder: Path) -> RoundedVectors:
+        """Open what `write` saved, as memory maps."""
+        return cls(open_array(folder / _NUMBERS), open_array(folder / _SCALE))
+
+    @property
+    def nbytes(self) -> int:
+        return self.numbers.nbytes + self.scale.nbytes

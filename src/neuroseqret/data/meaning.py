@@ -76,13 +76,13 @@ class Meaning:
         return EventSequences(table, after, sequences.time_unit)
 
     def check_same(self, other: Meaning, what: str) -> None:
-        """Raise where another method learned with a numbering or a unit that is known to differ."""
+        """Raise where `what`, trained with another meaning, is known to differ in marks or unit from the index's."""
         if None not in (other.mark_names, self.mark_names) and other.mark_names != self.mark_names:
             raise UserError(
-                f"{what} learned the marks {_few(other.mark_names or ())}; these are {_few(self.mark_names or ())}"
+                f"{what}: learned the marks {_few(other.mark_names or ())}; the index has {_few(self.mark_names or ())}"
             )
         if None not in (other.time_unit, self.time_unit) and other.time_unit != self.time_unit:
-            raise UserError(f"{what} learned times in {other.time_unit}; these are in {self.time_unit}")
+            raise UserError(f"{what}: learned times in {other.time_unit}; the index has {self.time_unit}")
 
     def _is_spoken_by(self, sequences: EventSequences) -> bool:
         """Whether nothing has to be done."""

@@ -1,4 +1,25 @@
-"""The index: a searchable corpus in a folder."""
+"""The index: a corpus in a folder that can be searched, added to and shared by processes.
+
+    index.py         `Index`, which users call; it puts the other parts together
+    config.py        the folder's `index.json`, and the settings of an index
+    rows.py          sequences to rows of the store and back, and the checks on the way
+
+Writing:
+
+    writer.py        add, replace, remove: embed what is new, commit it batch by batch
+    keys.py          64-bit hashes of ids and events: is a sequence there already, and unchanged?
+    store.py         `Store`, the contract of the place where rows live: the truth, all else is derived from it
+    lance_store.py   the store in a folder, on LanceDB
+
+Searching:
+
+    search.py        one search, from the query's embedding to its hits
+    snapshot.py      one state of the corpus: the hot structure, newer rows, removed rows
+    reader.py        gives the snapshot of the newest commit, rebuilds the hot structure when it is due
+    hot.py           the hot structure: memory-mapped arrays of everything that a search reads
+    hot_builder.py   derives the hot structure from the store
+    hit.py           `Hit`, `Hits` and `SearchReport`: what a search returns
+"""
 
 from neuroseqret.index.hit import Hit, Hits, SearchReport
 from neuroseqret.index.index import Index

@@ -1,4 +1,4 @@
-"""What a search gives: ranked hits, and how they were found."""
+"""What a search returns: ranked hits, and how they were found."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Hit:
-    """One relevant sequence; in sub-sequence search `id` is the whole sequence's and the window tells where.
+    """One relevant sequence. In sub-sequence search `id` is that of the whole sequence, and `window` that of the part.
 
-    `offset` and `stop` are the numbers of the window's first event and of the one after its last in the whole
-    sequence, `start` and `end` its times.
+    The window is events `offset` to `stop` (exclusive) of the whole sequence, observed from time `start` to `end`.
     """
 
     id: str
@@ -28,11 +27,11 @@ class Hit:
 
     @property
     def parent(self) -> str | None:
-        """The id of the sequence that the window was cut from, in sub-sequence search."""
+        """The id of the sequence that the window was cut from; None outside sub-sequence search."""
         return self.id if self.window is not None else None
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields that are there, for JSON."""
+        """Return all fields that have a value, for JSON."""
         return {name: value for name, value in asdict(self).items() if value is not None and value != {}}
 
 
@@ -41,18 +40,18 @@ class SearchReport:
     """How one query was answered."""
 
     method: str  # exhaustive, cells, buckets or hamming
-    corpus: int  # sequences (windows) that could have been compared
-    comparisons: int  # embeddings that the query was compared with (cell centres included)
-    reranked: int = 0  # pairs that a model scored after that
+    corpus: int  # sequences (or windows) that could have been compared
+    comparisons: int  # embeddings that the query was compared with, cell centres included
+    reranked: int = 0  # sequences that a model scored again
 
     @property
     def fraction(self) -> float:
-        """Comparisons as a part of the corpus."""
+        """Comparisons as a share of the corpus."""
         return self.comparisons / self.corpus if self.corpus else 0.0
 
 
 class Hits(list[Hit]):
-    """What `Index.search` gives for a query: its hits, best first; the `query`'s id and the `report` of the search."""
+    """The hits of one query, best first, with the id of the `query` and the `report` of the search."""
 
     def __init__(self, hits: Iterable[Hit], query: str, report: SearchReport) -> None:
         super().__init__(hits)

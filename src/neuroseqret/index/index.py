@@ -1,4 +1,4 @@
-"""`Index`: a corpus that can be searched, in a folder.
+"""`Index`: a corpus in a folder that can be searched.
 
 >>> index = Index.create("model", "index")                      # doctest: +SKIP
 >>> index.add(neuroseqret.read("corpus.parquet"))               # doctest: +SKIP
@@ -17,27 +17,28 @@ import numpy as np
 import pyarrow as pa
 
 from neuroseqret import methods
+from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
 from neuroseqret.index.config import IndexConfig, create_folder, make_settings, read_config
 from neuroseqret.index.hit import Hits
 from neuroseqret.index.lance_store import LanceStore
-from neuroseqret.index.search import Search, SearchOptions, scores_by_embedding
+from neuroseqret.index.reader import Reader
+from neuroseqret.index.search import Search, SearchOptions
 from neuroseqret.index.store import Store
-from neuroseqret.index.view import View
 from neuroseqret.index.writer import Added, Writer
 from neuroseqret.models.base import Embedder, RelevanceModel
-from neuroseqret.models.model_folder import read_config as read_model_config
+from neuroseqret.models.model_folder import read_saved
 
 BATCH = 8192
 Sequences = EventSequence | EventSequences | Iterable[EventSequence]
 
 
 class Index:
-    """A corpus in a folder that can be searched, added to and shared by processes. Make one with `create` or `open`.
+    """A corpus in a folder that can be searched, added to and shared by processes. Use `create` or `open` to get one.
 
-    The model that made the embeddings is inside; it embeds what is added and what is searched with.
+    The folder holds the model too. It embeds the sequences that are added and the queries.
 
     >>> index = Index.create("model", "index", corpus)     # doctest: +SKIP
     >>> hits = index.search(query, k=10)                   # doctest: +SKIP
@@ -46,7 +47,7 @@ class Index:
 
     def __init__(self, folder: Path, config: IndexConfig, store: Store, model: Embedder | None = None) -> None:
         self.folder, self.config, self._store = folder, config, store
-        self._view, self._writer = View(folder, store, config), Writer(folder, store, config)
+        self._reader, self._writer = Reader(folder, store, config), Writer(folder, store, config)
         if model is not None:
             self.model = model
 
@@ -58,28 +59,28 @@ class Index:
         corpus: EventSequences | Iterable[EventSequences] | None = None,
         **settings: Any,
     ) -> Index:
-        """A new index for a model (or its folder), with the sequences of `corpus` if given.
+        """Make an index for a model (or a model folder), and add the sequences of `corpus` if it is given.
 
         `settings` are the fields of `IndexSettings`: `candidates` (`auto`, `exhaustive`, `cells`, `buckets`,
-        `hamming`), `fraction`, `at_least`, `hash`, `bits`, `tables`, `table_bits`, and for sub-sequence search
-        `window_events` or `window_duration` with `window_step`.
+        `hamming`), `fraction`, `at_least`, `hash`, `hash_preset`, `bits`, `tables`, `table_bits`, and for sub-sequence
+        search `window_events` or `window_duration`, with `window_step`.
         """
         chosen = make_settings(settings)
         embedder = _embedder(model if isinstance(model, RelevanceModel) else methods.load(model))
         target = Path(folder)
         probe = EventSequences.from_lists([([0.0, 1.0], [0, 0])], starts=[0.0], ends=[1.0])
-        dimension = embedder.embed(probe, "corpus").shape[1]
+        dimension = embedder.compute_embeddings(probe, "corpus").shape[1]
 
         def fill(temporary: Path) -> IndexConfig:
-            saved = read_model_config(embedder.save(temporary / "model"))
+            saved = read_saved(embedder.save(temporary / "model"))
             LanceStore.create(temporary / "store", rows.base_schema(dimension))
             return IndexConfig(
                 model=embedder.name,
                 dimension=dimension,
-                tensors_blake2b=saved.get("tensors_blake2b"),
-                marks=saved["marks"] if isinstance(saved.get("marks"), int) else None,
-                mark_names=saved.get("mark_names"),
-                time_unit=saved.get("time_unit"),
+                tensors_blake2b=saved.tensors_blake2b,
+                marks=saved.card.marks,
+                mark_names=saved.card.mark_names,
+                time_unit=saved.card.time_unit,
                 settings=chosen,
             )
 
@@ -91,10 +92,14 @@ class Index:
 
     @classmethod
     def open(cls, folder: str | PathLike[str], model: Embedder | None = None) -> Index:
-        """An index from its folder; the model is loaded when it is first needed."""
+        """Open the index in a folder; its model is loaded when it is first needed."""
         target = Path(folder)
         config = read_config(target)
-        rows.check_model(read_model_config(target / "model"), config, target / "model")
+        try:
+            saved = read_saved(target / "model")
+        except UserError as error:
+            raise UserError(f"{error}; then make the index again with 'neuroseqret index create'") from error
+        rows.check_model(saved, config, target / "model")
         opened = cls(target, config, LanceStore.open(target / "store"), model)
         opened._store.refresh()
         return opened
@@ -106,32 +111,43 @@ class Index:
 
     # ---------------------------------------------------------------- change
 
-    def add(self, sequences: Sequences | Iterable[EventSequences], upsert: bool = False) -> Added:
-        """Add sequences, or batches of them (a generator, for more than fits in memory); see `writer`.
+    def add(
+        self,
+        sequences: Sequences | Iterable[EventSequences],
+        upsert: bool = False,
+        *,
+        unknown_marks: UnknownMarks = "error",
+    ) -> Added:
+        """Add sequences, or batches of them (a generator, for more than fits in memory).
 
-        Every batch is one commit, safe on disk when the next one begins.
+        Every batch is one commit and safe on disk before the next one begins. Sequences that are there already are
+        skipped. A sequence with a known id and other events is an error, or replaced with `upsert`. Marks are taken
+        by name; `unknown_marks` says what to do with those that the model never met: `error`, `drop` the events, or
+        `keep` them as one mark.
         """
         done = Added()
         for batch in _batches(sequences):
-            done += self._writer.add(self.model, batch, upsert)
+            done += self._writer.add(self.model, self.config.meaning.apply(batch, unknown_marks), upsert)
         return done
 
-    def upsert(self, sequences: Sequences | Iterable[EventSequences]) -> Added:
-        """Add sequences; those whose id is there are replaced."""
-        return self.add(sequences, upsert=True)
+    def upsert(
+        self, sequences: Sequences | Iterable[EventSequences], *, unknown_marks: UnknownMarks = "error"
+    ) -> Added:
+        """Add sequences, and replace those whose id is in the index already."""
+        return self.add(sequences, upsert=True, unknown_marks=unknown_marks)
 
     def remove(self, ids: str | Sequence[str]) -> int:
-        """Remove sequences by id; gives how many there were."""
+        """Remove sequences by id, skip unknown ids, and return how many were removed."""
         return self._writer.remove(_names(ids))
 
     def compact(self) -> None:
-        """Merge the store's small files and derive the hot structure anew."""
+        """Merge the small files of the store and rebuild the structure that searches read."""
         self._writer.compact()
-        self._view.rebuild()
+        self._reader.rebuild()
 
     def refresh(self) -> None:
-        """Look at the newest commit now, and build the search structure if it is due, so that no search has to."""
-        self._view.snapshot()
+        """Read the newest commit and rebuild the search structure if it is due, so that the next search need not."""
+        self._reader.snapshot()
 
     # ---------------------------------------------------------------- ask
 
@@ -151,21 +167,21 @@ class Index:
         expand: bool = False,
         fraction: float | None = None,
         at_least: int | None = None,
+        unknown_marks: UnknownMarks = "error",
     ) -> Hits | list[Hits]:
-        """The k most relevant sequences: one `Hits` for one sequence, a list of them for many.
+        """Return the k most relevant sequences: one `Hits` for one query, a list of them for many.
 
-        `rerank` is a model (or its folder) that scores the best `rerank_top` (k, where that is more) again; `where` an
-        SQL condition on the metadata (`"role = 'GK'"`); `exhaustive` compares with all; `expand` searches a second time
-        with the query moved towards its best hits; `fraction` and `at_least` override how much of the corpus is
-        compared.
+        `rerank` is a model (or a model folder) that scores the best `rerank_top` again (100, or k if that is more).
+        `where` is an SQL condition on the metadata (`"role = 'GK'"`). `exhaustive` compares the query with every
+        sequence. `expand` searches a second time with the query moved towards its best hits. `fraction` and `at_least`
+        override how much of the corpus is compared. `unknown_marks` is as in `add`.
         """
-        many = EventSequences.of(queries)
-        rows.check_meaning(many, self.config)
-        reranker = self._reranker(rerank) if isinstance(rerank, (str, PathLike)) else rerank
-        if reranker is None and not scores_by_embedding(self.model):
+        many = self.config.meaning.apply(EventSequences.of(queries), unknown_marks)
+        reranker = None if rerank is None else self._reranker(rerank)
+        if reranker is None and not self.model.score_is_cosine:
             reranker = self.model
         if reranker is None and rerank_top is not None:
-            raise UserError("rerank_top says how many hits a second model looks at again; name the model with rerank")
+            raise UserError("rerank_top is the number of hits that a second model scores; name the model with rerank")
         settings = self.config.settings
         options = SearchOptions(
             k=k,
@@ -178,18 +194,22 @@ class Index:
         )
         if not len(many):
             return []
-        snapshot = self._view.snapshot()
-        allowed = self._view.allowed(snapshot, where)
-        vectors = rows.check_vectors(self.model.embed(many, "query"), many, self.config)
+        snapshot = self._reader.snapshot()
+        allowed = self._reader.allowed(snapshot, where)
+        vectors = rows.check_vectors(self.model.embed(many, "query", unknown_marks="keep"), many, self.config)
         found = Search(snapshot, allowed, self._store, self.config, options).run(many, vectors)
         return found[0] if isinstance(queries, EventSequence) else found
 
-    def _reranker(self, folder: str | PathLike[str]) -> RelevanceModel:
-        rows.check_reranker(folder, self.config)
-        return methods.load(folder)
+    def _reranker(self, rerank: str | PathLike[str] | RelevanceModel) -> RelevanceModel:
+        """The model itself, or the one in a folder; it must have learned the index's marks in the index's unit."""
+        if isinstance(rerank, RelevanceModel):
+            self.config.meaning.check_same(rerank.meaning, f"the reranking model {rerank.name!r}")
+            return rerank
+        self.config.meaning.check_same(read_saved(rerank).card.meaning, str(rerank))
+        return methods.load(rerank)
 
     def get(self, ids: str | Sequence[str]) -> EventSequences:
-        """The sequences with these ids as they are stored, in their order; windows by `Hit.window`."""
+        """Return the stored sequences with these ids, in their order; windows are found by `Hit.window`."""
         wanted = _names(ids)
         if not wanted:
             return EventSequences.from_lists([])
@@ -199,17 +219,17 @@ class Index:
         batches = list(self._store.scan(columns, where=f"id IN ({quoted})"))
         row_of = {name: row for row, name in enumerate(name for b in batches for name in b.column("id").to_pylist())}
         if missing := [name for name in wanted if name not in row_of]:
-            raise UserError(f"{self.folder}: holds no sequence {missing[0]!r}")
+            raise UserError(f"{self.folder}: there is no sequence {missing[0]!r} in the index; check the id")
         found = rows.to_sequences(pa.Table.from_batches(batches), self.config)
         return found[np.array([row_of[name] for name in wanted])]
 
     def __len__(self) -> int:
-        """Number of sequences (of windows, where the index holds windows)."""
-        return self._view.snapshot().count
+        """Return the number of sequences, or of windows if the index holds windows."""
+        return self._reader.snapshot().count
 
     def info(self) -> dict[str, Any]:
-        """What the index is and how it searches."""
-        snapshot, config = self._view.snapshot(), self.config
+        """Return what the index holds and how it searches."""
+        snapshot, config = self._reader.snapshot(), self.config
         return {
             "folder": str(self.folder),
             "model": config.model,
@@ -231,8 +251,8 @@ class Index:
 def _embedder(model: RelevanceModel) -> Embedder:
     if not isinstance(model, Embedder):
         raise UserError(
-            f"a {model.name!r} model has no embeddings of its own and cannot be indexed; index with 'self' and use it "
-            "to rerank"
+            f"a {model.name!r} model has no embeddings and cannot be indexed; make the index with a 'self' model "
+            "and use this one to rerank"
         )
     return model
 
@@ -241,7 +261,7 @@ def _names(ids: str | Sequence[str]) -> list[str]:
     names = [ids] if isinstance(ids, str) else list(ids)
     for name in names:
         if not isinstance(name, str):
-            raise UserError(f"ids are strings, not {type(name).__name__} ({name!r})")
+            raise UserError(f"ids must be strings, not {type(name).__name__} ({name!r})")
     return names
 
 

@@ -1,7 +1,7 @@
 """64-bit hashes of ids and of events, for whole columns at once.
 
-An id's hash finds it among millions without a dictionary of strings; the hash of the events tells whether a sequence
-that is added again is the same one. Two different values share a hash with probability 2^-64.
+The hash of an id finds it among millions without a dictionary of strings. The hash of the events tells whether a
+sequence that is added again has changed. Two different values share a hash with probability 2^-64.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def _mix(state, word):  # type: ignore[no-untyped-def]  # pragma: no cover (comp
 
 @numba.njit(cache=True, nogil=True)
 def _hash_runs(words, offsets, out):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Update `out[run]` with the words of each run and with their number."""
     for run in range(len(out)):
         state = out[run]
         for i in range(offsets[run], offsets[run + 1]):
@@ -36,7 +37,7 @@ def _hash_runs(words, offsets, out):  # type: ignore[no-untyped-def]  # pragma: 
 
 
 def hash_strings(values: pa.Array) -> Hashes:
-    """Hash of every string: (n,) int64."""
+    """Return the hash of every string: (n,) int64."""
     column = values.cast(STRING)
     _, offsets, data = column.buffers()
     cuts = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -47,10 +48,10 @@ def hash_strings(values: pa.Array) -> Hashes:
 
 
 def hash_events(sequences: EventSequences) -> Hashes:
-    """Hash of times, marks and observation window of every sequence: (n,) int64.
+    """Return the hash of times, marks, start and end of every sequence: (n,) int64.
 
-    A bound that is not known leaves no trace, whether the others in the table have one or not. That a start is not
-    taken for an end follows from where they lie: no event is before the one or after the other.
+    A start or end that is not known does not change the hash, so it does not matter whether other sequences of the
+    table have one. A start cannot be taken for an end: the start is at or before all events, the end at or after them.
     """
     out = np.zeros(len(sequences), np.uint64)
     _hash_runs(sequences.times.view(np.uint64), sequences.offsets, out)
@@ -65,7 +66,7 @@ def hash_events(sequences: EventSequences) -> Hashes:
 
 
 class KeySet:
-    """A growing map from id hash to event hash: sorted runs whose sizes double, so that adding N costs O(N log N)."""
+    """A growing map from id hash to event hash, kept as sorted runs that double in size: adding N takes O(N log N)."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[Hashes, Hashes]] = []
@@ -78,12 +79,12 @@ class KeySet:
         while kept and len(self._runs[kept - 1][0]) < 2 * len(run[0]):
             kept -= 1
             run = _first_of_each(*(np.concatenate(pair) for pair in zip(run, self._runs[kept], strict=True)))
-        self._runs = [*self._runs[:kept], run]  # at once: nobody ever sees a part
+        self._runs = [*self._runs[:kept], run]  # in one step: other threads see the old runs or the new ones
 
     def find(self, keys: Hashes) -> tuple[npt.NDArray[np.bool_], Hashes]:
-        """Whether each key is there, and its value (0 where not)."""
+        """Return whether each key is there, and its value (0 if it is not)."""
         there, values = np.zeros(len(keys), bool), np.zeros(len(keys), np.int64)
-        for run_keys, run_values in self._runs:  # newer runs overrule older ones
+        for run_keys, run_values in self._runs:  # newer runs come later and win
             at = np.minimum(np.searchsorted(run_keys, keys), len(run_keys) - 1)
             hit = run_keys[at] == keys
             there |= hit
@@ -92,5 +93,6 @@ class KeySet:
 
 
 def _first_of_each(keys: Hashes, values: Hashes) -> tuple[Hashes, Hashes]:
+    """Return the distinct keys, sorted, with the first value of each."""
     distinct, first = np.unique(keys, return_index=True)
     return distinct, values[first]

@@ -1,7 +1,7 @@
 """The embedded store: one LanceDB table in a folder.
 
-Lance writes data files first and then one manifest that makes them a version, so a commit is there or not. Writers
-of one machine take turns (see `lock`), readers never wait.
+Lance first writes data files and then one manifest that makes them a version, so that a commit is complete or not
+there. Writers of one machine take turns (see `storage.lock`); readers never wait.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from neuroseqret.errors import UserError
 from neuroseqret.index.store import KEY, PARENT, SERIAL
 
 TABLE = "sequences"
-_UNSETTLED = 0.1  # seconds within which a file system may give two commits one time stamp
+_UNSETTLED = 0.1  # seconds; two commits within them may get the same time stamp from the file system
 
 
 class LanceStore:
+    """A `Store` in a folder."""
+
     def __init__(self, folder: Path, table: Any) -> None:
         self.folder, self._table = folder, table
         self._versions = folder / f"{TABLE}.lance" / "_versions"
@@ -39,7 +41,7 @@ class LanceStore:
     @classmethod
     def open(cls, folder: Path) -> LanceStore:
         if not (folder / f"{TABLE}.lance").is_dir():
-            raise UserError(f"{folder}: the index has no store; it is damaged, make it again or restore a copy")
+            raise UserError(f"{folder}: missing, so the index is damaged; restore a copy or make the index again")
         with _explained(folder, "opened"):
             return cls(folder, lancedb.connect(str(folder)).open_table(TABLE))
 
@@ -56,7 +58,7 @@ class LanceStore:
             return self._seen
 
     def changed(self, version: int) -> bool:
-        """By the time stamp of the folder of manifests; a very recent stamp may hide a second commit."""
+        """Compare the time stamp of the folder of manifests; a very recent stamp may hide a second commit."""
         now = self._now()
         return version != self._seen or now != self._stamp or now < 0 or time.time_ns() - now < _UNSETTLED * 1e9
 
@@ -73,11 +75,11 @@ class LanceStore:
     def replace(self, rows: pa.Table, keys: Sequence[int]) -> None:
         with _explained(self.folder, "written to"), self._with_columns_of(rows) as fitted:
             if PARENT in rows.column_names:
-                # A sequence has any number of windows, before and after: what has its key goes, in the same commit.
+                # A sequence may have more or fewer windows than before: delete all with its key in the same commit.
                 merge = self._table.merge_insert(SERIAL).when_not_matched_insert_all()
                 merge = merge.when_not_matched_by_source_delete(_one_of(KEY, keys))
             else:
-                # A whole sequence is one row, which is updated: a fifth of the time, only keys are read.
+                # A whole sequence is one row, which can be updated. Only keys are read: a fifth of the time.
                 merge = self._table.merge_insert(KEY).when_matched_update_all().when_not_matched_insert_all()
             merge.execute(fitted)
 
@@ -92,7 +94,7 @@ class LanceStore:
             found = query.select(list(dict.fromkeys([SERIAL, *columns]))).to_arrow()
         at = found.column(SERIAL).to_numpy()
         if len(at) != len(wanted):
-            raise UserError(f"{self.folder}: a sequence was removed while it was asked for; search again")
+            raise UserError(f"{self.folder}: a sequence was removed during the search; search again")
         order = np.argsort(at)
         return found.take(pa.array(order[np.searchsorted(at[order], serials)])).select(list(columns))
 
@@ -120,12 +122,12 @@ class LanceStore:
 
     @contextmanager
     def _with_columns_of(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """The rows as the table takes them; columns that it lacks are added first, and go again if the block fails.
+        """Give the rows in the table's columns; add missing columns first, and remove them again if the block fails.
 
-        Lance adds columns in a commit of their own, and takes some that it then cannot write rows to or read.
+        Lance adds columns in a commit of their own, and accepts some that it then cannot write to or read.
         """
         have = self._table.schema
-        # A column without any value yet waits for rows that tell its type.
+        # A column without any value has no type yet: it is added when a value comes.
         new = [field for field in rows.schema if field.name not in have.names and not pa.types.is_null(field.type)]
         fitted = _fitted(rows, pa.schema([*have, *(pa.field(field.name, field.type) for field in new)]))
         before = self._table.version
@@ -133,16 +135,16 @@ class LanceStore:
             if new:
                 self._table.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
             yield fitted
-        except BaseException:  # a panic of Lance's is no `Exception`
+        except BaseException:  # a panic in Lance is not an `Exception`
             if new:
-                with suppress(RuntimeError, ValueError, OSError):  # on a full disk the columns stay, empty
+                with suppress(RuntimeError, ValueError, OSError):  # on a full disk the empty columns stay
                     self._table.restore(before)
                     self._table.checkout_latest()
             raise
 
 
 def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows in the columns of a schema, null where they have none."""
+    """Return rows in the columns of a schema, null where they have no value."""
     columns = []
     for field in schema:
         if field.name not in rows.column_names:
@@ -152,19 +154,20 @@ def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
             columns.append(rows.column(field.name).cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise UserError(
-                f"column {field.name!r} is {rows.schema.field(field.name).type}, in the index it is {field.type}; "
-                "convert or rename it"
+                f"column {field.name!r} is of type {rows.schema.field(field.name).type}, in the index it is of type "
+                f"{field.type}; convert or rename it"
             ) from error
     return pa.table(columns, schema=schema)
 
 
 def _one_of(column: str, values: Sequence[int]) -> str:
+    """Return the SQL condition that a column has one of the values."""
     return f"{column} IN ({', '.join(str(v) for v in values)})" if len(values) else "false"
 
 
 @contextmanager
 def _explained(folder: Path, done: str, where: str | None = None, columns: Sequence[str] = ()) -> Iterator[None]:
-    """Lance's errors as one line that says what the user can do."""
+    """Turn errors of Lance into one line that says what the user can do."""
     try:
         yield
     except UserError:
@@ -173,12 +176,12 @@ def _explained(folder: Path, done: str, where: str | None = None, columns: Seque
         text = " ".join(str(error).split())
         if "No space left" in text or "StorageFull" in text:
             raise UserError(
-                f"{folder}: no space left on the device; the index is as it was, free some space"
+                f"{folder}: no space left on the device; the index is unchanged, free some space and try again"
             ) from error
         if where is not None:
-            told = [name for name in columns if not name.startswith("nsr_") and name not in ("times", "marks")]
-            text = text.partition(" Valid fields are")[0].rstrip(".")  # Lance would list its own and ours alike
+            usable = [name for name in columns if not name.startswith("nsr_") and name not in ("times", "marks")]
+            text = text.partition(" Valid fields are")[0].rstrip(".")  # Lance lists internal columns too
             raise UserError(
-                f"the condition {where!r} cannot be used: {text[:300]}; columns are {', '.join(told)}"
+                f"the condition {where!r} cannot be used: {text[:300]}; columns are {', '.join(usable)}"
             ) from error
         raise UserError(f"{folder}: the store cannot be {done}: {text[:300]}") from error

@@ -1,27 +1,26 @@
-"""Sequences to rows of the store and back, and the check that they mean what the model learned."""
+"""Sequences to rows of the store and back, and what a row must be."""
 
 from __future__ import annotations
 
-from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from neuroseqret.data.meaning import UNKNOWN
 from neuroseqret.data.sequences import CANONICAL, STRING, EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.keys import hash_events, hash_strings
 from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, RESERVED, SERIAL, UNFIT
-from neuroseqret.models.model_folder import read_config as read_model_config
+from neuroseqret.models.model_folder import SavedModel
 
 EVENTS = ("id", "times", "marks", "start", "end")
 
 
 def base_schema(dimension: int) -> pa.Schema:
-    """The columns that every index has; metadata columns join when rows bring them."""
+    """Return the columns that every index has; metadata columns are added when rows bring them."""
     return pa.schema(
         [
             (SERIAL, pa.int64()),
@@ -35,50 +34,16 @@ def base_schema(dimension: int) -> pa.Schema:
     )
 
 
-class Meaning(Protocol):
-    """What a model's marks and times mean; an index and most models can tell."""
-
-    @property
-    def marks(self) -> int | None: ...
-    @property
-    def mark_names(self) -> tuple[str, ...] | None: ...
-    @property
-    def time_unit(self) -> str | None: ...
-
-
-def check_meaning(sequences: EventSequences, config: Meaning) -> None:
-    """Same marks and time unit as the model's, where both are known; one clear line otherwise."""
-    if None not in (sequences.mark_names, config.mark_names) and sequences.mark_names != config.mark_names:
-        raise DataError(
-            f"the marks are {_few(sequences.mark_names)}, the model's are {_few(config.mark_names)}",
-            remedy="map the marks to the model's or use a model that was trained on these",
-        )
-    if None not in (sequences.time_unit, config.time_unit) and sequences.time_unit != config.time_unit:
-        raise DataError(
-            f"times are in {sequences.time_unit}, the model's in {config.time_unit}",
-            remedy="convert the times or use a model that was trained in this unit",
-        )
-    if config.marks is not None and len(sequences.marks) and int(sequences.marks.max()) >= config.marks:
-        event = int(np.argmax(sequences.marks >= config.marks))
-        row = int(np.searchsorted(sequences.offsets, event, side="right")) - 1
-        raise DataError(
-            f"mark {sequences.marks[event]} is unknown to the model, which knows 0 to {config.marks - 1}",
-            sequence=sequences.ids[row].as_py(),
-            position=event - int(sequences.offsets[row]),
-            remedy="leave the event out or train a model with this mark",
-        )
-
-
 def check_columns(sequences: EventSequences) -> None:
-    """Names of metadata columns that the store can hold."""
+    """Raise a `DataError` if a metadata column has a name that the store cannot hold."""
     for name in sequences.table.column_names:
         if name in INTERNAL or name in RESERVED:
-            raise DataError(f"a metadata column is called {name!r}, which the index uses", remedy="rename it")
+            raise DataError(f"a metadata column is called {name!r}, a name that the index uses", remedy="rename it")
         if not name:
             raise DataError("a metadata column has no name", remedy="name it or leave it out")
         if set(name) & set(UNFIT):
             raise DataError(
-                f"a metadata column is called {name!r}: the store takes no dots, backticks or zero bytes in names",
+                f"a metadata column is called {name!r}; names must not contain dots, backticks or zero bytes",
                 remedy="rename it",
             )
 
@@ -86,53 +51,38 @@ def check_columns(sequences: EventSequences) -> None:
 def check_vectors(
     vectors: npt.NDArray[np.float32], sequences: EventSequences, config: IndexConfig
 ) -> npt.NDArray[np.float32]:
-    """Embeddings of sequences as the kernels read them, if they are as wide as the index' own and finite."""
+    """Return embeddings as the kernels read them; raise an error if the dimension is wrong or one is not finite."""
     if vectors.shape != (len(sequences), config.dimension):
         raise UserError(
-            f"the model gives embeddings of {vectors.shape[-1]} numbers, the index holds {config.dimension}; use the "
-            "model that it was made with"
+            f"the model's embeddings have {vectors.shape[-1]} dimensions, the index has {config.dimension}; "
+            "use the model that the index was made with"
         )
     if not (finite := np.isfinite(vectors).all(1)).all():
         raise DataError(
             "the model's embedding is not finite",
             sequence=sequences.ids[int(np.argmin(finite))].as_py(),
-            remedy="look for extreme times, or fit the model again",
+            remedy="look for extreme times in it, or fit the model again",
         )
     return np.ascontiguousarray(vectors, np.float32)
 
 
-def check_model(saved: dict[str, Any], config: IndexConfig, folder: Path) -> None:
-    """The model in the index' folder is the one that made its embeddings, as far as the index knows."""
-    if config.tensors_blake2b is not None and saved.get("tensors_blake2b") != config.tensors_blake2b:
+def check_model(saved: SavedModel, config: IndexConfig, folder: Path) -> None:
+    """Raise a `UserError` if the model in the index's folder is not the one that made its embeddings."""
+    if config.tensors_blake2b is not None and saved.tensors_blake2b != config.tensors_blake2b:
         raise UserError(
-            f"{folder}: not the model that the index was made with; restore that one or make the index again"
+            f"{folder}: not the model that the index was made with; restore that model or make the index again"
         )
 
 
-def check_reranker(folder: str | PathLike[str], config: IndexConfig) -> None:
-    """A model folder that learned the same marks in the same time unit as the index' own, where both are known."""
-    saved = read_model_config(folder)
-    names = None if saved.get("mark_names") is None else tuple(saved["mark_names"])
-    if None not in (names, config.mark_names) and names != config.mark_names:
-        raise UserError(f"{folder}: learned the marks {_few(names)}; the index has {_few(config.mark_names)}")
-    if None not in (saved.get("time_unit"), config.time_unit) and saved["time_unit"] != config.time_unit:
-        raise UserError(f"{folder}: learned times in {saved['time_unit']}; the index has {config.time_unit}")
-
-
-def _few(names: tuple[str, ...] | None) -> str:
-    shown = ", ".join((names or ())[:5])
-    return f"{shown}, ... ({len(names or ())})" if len(names or ()) > 5 else shown
-
-
-def digests(sequences: EventSequences) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Hash of the id and hash of the events of every sequence."""
+def hashes_of(sequences: EventSequences) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the hash of the id and the hash of the events of every sequence."""
     return hash_strings(sequences.ids), hash_events(sequences)
 
 
-def cut(sequences: EventSequences, config: IndexConfig) -> tuple[EventSequences, npt.NDArray[np.int64]]:
-    """The rows that sequences become (their windows, or themselves), and the sequence of each.
+def cut_windows(sequences: EventSequences, config: IndexConfig) -> tuple[EventSequences, npt.NDArray[np.int64]]:
+    """Return the rows of sequences (their windows, or the sequences themselves), and the sequence of each row.
 
-    Each becomes one or more: what has no window could never be found, and would be new whenever it is added.
+    A sequence without a window is an error: it could not be found, and would be taken as new each time it is added.
     """
     settings = config.settings
     if not settings.windowed:
@@ -144,9 +94,9 @@ def cut(sequences: EventSequences, config: IndexConfig) -> tuple[EventSequences,
     number = np.bincount(order, minlength=len(sequences))
     if not number.all():
         raise DataError(
-            "no window of the index holds an event of it",
+            "none of its windows holds an event",
             sequence=sequences.ids[int(np.argmin(number))].as_py(),
-            remedy="leave it out, or make an index whose step is not longer than its windows",
+            remedy="leave it out, or make an index with a step that is not longer than its windows",
         )
     return rows, order
 
@@ -159,7 +109,7 @@ def to_rows(
     first_serial: int,
     windowed: bool,
 ) -> pa.Table:
-    """The table that `Store.put` takes; one row a sequence or window."""
+    """Return the table for `Store.put`: one row per sequence or window."""
     n = len(rows)
     columns = {
         SERIAL: pa.array(np.arange(first_serial, first_serial + n)),
@@ -177,13 +127,20 @@ def to_rows(
 
 
 def embeddings_of(column: pa.Array, dimension: int) -> npt.NDArray[np.float32]:
-    """An embedding column as a matrix."""
+    """Return an embedding column as a matrix."""
     flat = column.values.to_numpy()[column.offset * dimension : (column.offset + len(column)) * dimension]
     return flat.reshape(-1, dimension)
 
 
+def list_lengths(column: pa.Array) -> npt.NDArray[np.int32]:
+    """Return the lengths of the lists of a column."""
+    return np.diff(column.offsets.to_numpy()).astype(np.int32)
+
+
 def to_sequences(table: pa.Table, config: IndexConfig) -> EventSequences:
-    """Rows of the store as sequences again; windows and groups that no row has stay out."""
+    """Return rows of the store as sequences; start, end and group are left out if no row has one."""
     have = [name for name in ("start", "end", "group") if name in table.column_names]
     drop = [name for name in have if table.column(name).null_count == table.num_rows]
-    return EventSequences.from_arrow(table.drop_columns(drop), config.mark_names, config.time_unit, validate=False)
+    found = EventSequences.from_arrow(table.drop_columns(drop), config.mark_names, config.time_unit, validate=False)
+    kept_unknown = config.mark_names is not None and int(found.marks.max(initial=-1)) >= len(config.mark_names)
+    return found.with_meaning((*(config.mark_names or ()), UNKNOWN)) if kept_unknown else found

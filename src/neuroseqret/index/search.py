@@ -1,46 +1,46 @@
-"""Algorithm 1, whole: embed the query, find candidates, score them, rerank the best, give the top K.
+"""Algorithm 1 of the paper: find candidates for an embedded query, score them, rerank the best, return the top K.
 
-    v_q = embed(H_q)                                  the model's own, unwarped where it unwarps
-    candidates = finder(v_q)                          cells, buckets, codes, or all
-    kappa(q, c) = v_q . v_c                           of every candidate
-    s(q, c) = score(H_q, H_c)                         of the best n: a reranking model, or the model itself where its
-                                                      score is more than kappa (gamma * SIM, a divergence)
+    v_q = embed(H_q)                                  by the index's model, which may unwarp the query's times
+    candidates = finder(v_q)                          cells, buckets, codes, or all rows
+    kappa(q, c) = v_q . v_c                           for every candidate
+    s(q, c) = score(H_q, H_c)                         for the best n: by a reranking model, or by the index's model if
+                                                      its score is more than kappa (gamma * Sim, a divergence)
 
 Query expansion: q' = norm(v_q + sum over the top 10 of max(kappa, 0)^3 v_c), and a second search with q'.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.candidates.finders import Mask
+from neuroseqret.candidates.finder import Found, Mask, Rows, Vectors
+from neuroseqret.candidates.settings import check_share
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.hit import Hit, Hits, SearchReport
 from neuroseqret.index.rows import to_sequences
-from neuroseqret.index.snapshot import Rows, Snapshot
+from neuroseqret.index.snapshot import Snapshot
 from neuroseqret.index.store import OFFSET, PARENT, Store
-from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.models.base import RelevanceModel
 
 EXPAND_BY = 10
-_OF_A_HIT = frozenset({"id", "group", "start", "end", PARENT, OFFSET})  # columns that are fields, not metadata
+_NOT_METADATA = frozenset({"id", "group", "start", "end", PARENT, OFFSET})  # columns that are fields of a hit
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What a search was asked for."""
+    """What the user of a search asked for."""
 
     k: int = 10
     exhaustive: bool = False
     rerank: RelevanceModel | None = None
-    rerank_top: int = 100  # n: how many of the best candidates are reranked (k where that is more)
+    rerank_top: int = 100  # n: how many of the best candidates are reranked; k of them if k is larger
     expand: bool = False
     fraction: float = 0.01
     at_least: int = 2000
@@ -48,23 +48,12 @@ class SearchOptions:
     def __post_init__(self) -> None:
         for name in ("k", "rerank_top", "at_least"):
             if not isinstance(value := getattr(self, name), (int, np.integer)):
-                raise UserError(f"{name} is a whole number, not {value!r}")
+                raise UserError(f"{name} must be a whole number, not {value!r}")
         if not isinstance(self.fraction, (int, float, np.number)):
-            raise UserError(f"fraction is a number, not {self.fraction!r}")
+            raise UserError(f"fraction must be a number, not {self.fraction!r}")
         if self.k < 1 or self.rerank_top < 1:
-            raise UserError(f"k and rerank_top are 1 or more, not {self.k} and {self.rerank_top}")
-        if not 0 < self.fraction <= 1 or self.at_least < 1:
-            raise UserError(
-                f"fraction lies in (0, 1] and at_least is 1 or more, not {self.fraction:g} and {self.at_least}"
-            )
-
-
-def scores_by_embedding(model: Embedder) -> bool:
-    """Whether the model's score is kappa alone, so that nothing is left to compute after the candidates' scores."""
-    if type(model).score is Embedder.score:
-        return True
-    similarity = getattr(getattr(model, "settings", None), "similarity", None)
-    return model.name == "self" and similarity is not None and similarity.form == "none"
+            raise UserError(f"k and rerank_top must be 1 or more, not {self.k} and {self.rerank_top}")
+        check_share(self.fraction, self.at_least)
 
 
 @dataclass
@@ -72,105 +61,117 @@ class Search:
     """One batch of queries against one snapshot."""
 
     snapshot: Snapshot
-    allowed: Mask
+    allowed: Mask  # over the snapshot's rows; empty if all of them may be found
     store: Store
     config: IndexConfig
     options: SearchOptions
 
-    def run(self, queries: EventSequences, vectors: npt.NDArray[np.float32]) -> list[Hits]:
-        """The hits of every query; `vectors` are the queries' embeddings."""
+    def run(self, queries: EventSequences, vectors: Vectors) -> list[Hits]:
+        """Return the hits of every query; `vectors` are the embeddings of the queries."""
         ids = queries.ids.to_pylist()
         return [self._one(queries, row, ids[row], vectors[row]) for row in range(len(queries))]
 
-    def _one(self, queries: EventSequences, row: int, query_id: str, vector: npt.NDArray[np.float32]) -> Hits:
+    def _one(self, queries: EventSequences, row: int, query_id: str, vector: Vectors) -> Hits:
+        """Return the hits of one query: expand it, find the best sequences, rerank them."""
         options = self.options
-        compared = 0
+        compared = reranked = 0
         if options.expand:
-            rows, scores, compared, _ = self._best(vector, EXPAND_BY)
-            vector = expanded(vector, scores, self.snapshot.vectors(rows))
+            near = self._best(vector, EXPAND_BY, each_sequence_once=False)
+            vector = expanded(vector, near.scores, self.snapshot.vectors(near.rows))
+            compared = near.compared
         number = options.k if options.rerank is None else max(options.k, options.rerank_top)
-        rows, scores, more, method = self._best_sequences(vector, min(number, max(len(self.snapshot), 1)))
-        reranked = 0
-        if options.rerank is not None and len(rows):
-            reranked = len(rows)
-            rows, scores = self._rerank(queries[row : row + 1], rows)
+        found = self._best(vector, min(number, max(len(self.snapshot), 1)), self.config.settings.windowed)
+        compared += found.compared
+        if options.rerank is not None and len(found.rows):
+            reranked = len(found.rows)
+            found = self._reranked(options.rerank, queries[row : row + 1], found)
         possible = int(np.count_nonzero(self.allowed)) if len(self.allowed) else len(self.snapshot)
-        report = SearchReport(method, possible, compared + more, reranked)
-        looked = self.snapshot.look(rows[: options.k])
-        hits = (_hit(found, float(scores[at]), at + 1) for at, found in enumerate(looked))
-        return Hits(hits, query_id, report)
+        return Hits(self._hits(found), query_id, SearchReport(found.method, possible, compared, reranked))
 
-    def _find(self, vector: npt.NDArray[np.float32], number: int) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
+    def _best(self, vector: Vectors, number: int, each_sequence_once: bool) -> Found:
+        """Return the best rows, or the best window of each sequence; rows of equal score are in the order of ids.
+
+        It looks at more rows, four times as many each time, until there are enough and none of the rows beyond ties
+        with the last one that is returned: which of those comes first is decided by id.
+        """
+        wanted, compared = 4 * number if each_sequence_once else number + 1, 0
         options = self.options
-        rows, scores, compared, method = self.snapshot.best(
-            vector, number, self.allowed, options.exhaustive, options.fraction, options.at_least
-        )
-        return self._settle_ties(rows, scores), scores, compared, method
-
-    def _best(self, vector: npt.NDArray[np.float32], number: int) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
-        """The best rows. Where not all of equal score fit in, all of them are found first: ids say who comes in."""
-        wanted, compared = number + 1, 0
         while True:
-            rows, scores, more, method = self._find(vector, wanted)
-            compared += more
-            if len(rows) < wanted or scores[-1] < scores[number - 1]:
-                return rows[:number], scores[:number], compared, method
+            found = self.snapshot.best(
+                vector,
+                wanted,
+                self.allowed,
+                exhaustive=options.exhaustive,
+                fraction=options.fraction,
+                at_least=options.at_least,
+            )
+            compared += found.compared
+            rows, scores = self._in_order(found.rows, found.scores), found.scores
+            chosen = self._first_windows(rows)[:number] if each_sequence_once else np.arange(len(rows))[:number]
+            if len(rows) < wanted:  # there are no more
+                break
+            enough = len(chosen) == number or len(chosen) == self._sequences
+            if enough and scores[-1] < scores[chosen[-1]]:
+                break
             wanted *= 4
+        return Found(rows[chosen], scores[chosen], compared, found.method)
 
-    def _best_sequences(
-        self, vector: npt.NDArray[np.float32], number: int
-    ) -> tuple[Rows, npt.NDArray[np.float32], int, str]:
-        """The best rows; of windows only the best one of each sequence, looking further until there are enough."""
-        if not self.config.settings.windowed:
-            return self._best(vector, number)
-        wanted, compared = 4 * number, 0
-        while True:
-            rows, scores, more, method = self._find(vector, wanted)
-            compared += more
-            sequence = self.snapshot.column(PARENT, rows).dictionary_encode().indices.to_numpy()
-            first = np.sort(np.unique(sequence, return_index=True)[1])[:number]
-            if len(rows) < wanted or (
-                (len(first) == number or len(first) == self._sequences) and scores[-1] < scores[first[-1]]
-            ):
-                return rows[first], scores[first], compared, method
-            wanted *= 4
+    def _first_windows(self, rows: Rows) -> Rows:
+        """Return the positions of the first window of each sequence."""
+        sequence = self.snapshot.column(PARENT, rows).dictionary_encode().indices.to_numpy()
+        return np.sort(np.unique(sequence, return_index=True)[1])
 
     @cached_property
     def _sequences(self) -> int:
-        """How many sequences the windows that may be found belong to."""
+        """Number of sequences that the windows which may be found belong to."""
         possible = np.flatnonzero(self.allowed) if len(self.allowed) else np.arange(len(self.snapshot))
         return int(pa.compute.count_distinct(self.snapshot.column(PARENT, possible)).as_py())
 
-    def _settle_ties(self, rows: Rows, scores: npt.NDArray[np.float32]) -> Rows:
-        """Rows of equal score by id, so that their order does not tell when they were added; scores fall already."""
+    def _in_order(self, rows: Rows, scores: Vectors) -> Rows:
+        """Order rows of equal score by id, so that it does not matter when they were added; scores fall already."""
         if len(rows) < 2 or not (scores[1:] == scores[:-1]).any():
             return rows
         by = [PARENT, OFFSET] if self.config.settings.windowed else ["id"]
         ranks = [pa.compute.rank(self.snapshot.column(name, rows), tiebreaker="dense").to_numpy() for name in by]
         return rows[np.lexsort((*reversed(ranks), -scores))]
 
-    def _rerank(self, query: EventSequences, rows: Rows) -> tuple[Rows, npt.NDArray[np.float32]]:
-        """The rows in the order of the reranking model's scores."""
-        assert self.options.rerank is not None
-        table = self.snapshot.sequences(rows, self.store)
-        scores = self.options.rerank.score(query, to_sequences(table, self.config))[0]
+    def _reranked(self, model: RelevanceModel, query: EventSequences, found: Found) -> Found:
+        """Return the same rows with the model's scores, in their order."""
+        table = self.snapshot.sequences(found.rows, self.store)
+        scores = model.score(query, to_sequences(table, self.config), unknown_marks="keep")[0]
         order = np.argsort(-scores, kind="stable")
-        return self._settle_ties(rows[order], scores[order]), scores[order]
+        return replace(found, rows=self._in_order(found.rows[order], scores[order]), scores=scores[order])
+
+    def _hits(self, found: Found) -> list[Hit]:
+        """Return the first k rows as hits."""
+        rows, scores = found.rows[: self.options.k], found.scores.tolist()
+        records = self.snapshot.records(rows)
+        if not self.config.settings.windowed:
+            return [_hit(record, scores[at], at + 1) for at, record in enumerate(records)]
+        lengths = self.snapshot.lengths(rows).tolist()
+        return [_window_hit(record, scores[at], at + 1, lengths[at]) for at, record in enumerate(records)]
 
 
-def _hit(found: dict[str, Any], score: float, rank: int) -> Hit:
-    """A hit from a row's columns."""
-    name, parent, group = found["id"], found.get(PARENT), found.get("group")
-    metadata = {key: value for key, value in found.items() if key not in _OF_A_HIT and value is not None}
-    if parent is None:
-        return Hit(name, score, rank, metadata, group)
-    stop = int(name.rsplit(":", 1)[1].rstrip("]"))
-    return Hit(parent, score, rank, metadata, group, name, found[OFFSET], stop, found.get("start"), found.get("end"))
+def _hit(record: dict[str, Any], score: float, rank: int) -> Hit:
+    """Return a hit of a whole sequence."""
+    metadata = {name: value for name, value in record.items() if name not in _NOT_METADATA and value is not None}
+    return Hit(record["id"], score, rank, metadata, record.get("group"))
 
 
-def expanded(
-    vector: npt.NDArray[np.float32], scores: npt.NDArray[np.float32], neighbours: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
-    """norm(v_q + sum_c max(kappa_c, 0)^3 v_c)."""
+def _window_hit(record: dict[str, Any], score: float, rank: int, length: int) -> Hit:
+    """Return a hit of a window of so many events: its id is that of the whole sequence."""
+    return replace(
+        _hit(record, score, rank),
+        id=record[PARENT],
+        window=record["id"],
+        offset=record[OFFSET],
+        stop=record[OFFSET] + length,
+        start=record.get("start"),
+        end=record.get("end"),
+    )
+
+
+def expanded(vector: Vectors, scores: Vectors, neighbours: Vectors) -> Vectors:
+    """Return norm(v_q + sum_c max(kappa_c, 0)^3 v_c)."""
     moved = vector + (np.maximum(scores, 0) ** 3) @ neighbours
     return np.asarray(moved / max(float(np.linalg.norm(moved)), 1e-12), np.float32)

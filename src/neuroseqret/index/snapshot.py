@@ -1,46 +1,45 @@
 """One state of the corpus, as a search sees it: the hot structure, the rows committed since, and what was removed.
 
-Immutable but for the masks that `View.allowed` keeps with it: threads that search share it, and one that moves on to
-a newer commit makes a new one.
+A snapshot does not change, except for the masks that `Reader.allowed` keeps with it. So threads that search can share
+it; a newer commit gets a new snapshot.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.candidates.finders import ALL, Exhaustive, Found, Mask
-from neuroseqret.index.hot import Hot
+from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
+from neuroseqret.candidates.finder import ALL, Found, Mask, Rows, Vectors
+from neuroseqret.index.hot import HotStructure
 from neuroseqret.index.rows import EVENTS
 from neuroseqret.index.store import Store
-
-Rows = npt.NDArray[np.int64]
-Vectors = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Rows are numbered: first those of the hot structure, then the tail (rows that came after it)."""
+    """Rows are numbered: first those of the hot structure, then the tail, which came after it."""
 
-    hot: Hot
+    hot: HotStructure
     serials: Rows  # (n,) of all rows
     tail_embeddings: Vectors
-    tail_rows: pa.Table
-    alive: Mask = field(default_factory=lambda: ALL)  # empty: nothing was removed
-    dead: int = 0
-    filters: OrderedDict[str, Mask] = field(default_factory=OrderedDict, init=False)  # of these rows, by condition
+    tail_rows: pa.Table  # id, group, window, metadata
+    tail_lengths: npt.NDArray[np.int32]  # numbers of events; only an index of windows has them
+    alive: Mask = field(default_factory=lambda: ALL)  # which rows are still there; empty if all of them are
+    dead: int = 0  # how many rows were removed
+    filters: OrderedDict[str, Mask] = field(default_factory=OrderedDict, init=False)  # masks over rows, by condition
 
     def __len__(self) -> int:
         return len(self.serials)
 
     @property
     def count(self) -> int:
-        """Rows that are there."""
+        """Number of rows that are still there."""
         return len(self) - self.dead
 
     @property
@@ -48,84 +47,95 @@ class Snapshot:
         return int(self.serials[len(self.hot) :].max(initial=self.hot.last_serial))
 
     def best(
-        self, vector: npt.NDArray[np.float32], number: int, allowed: Mask, exhaustive: bool, fraction: float, least: int
-    ) -> tuple[Rows, Vectors, int, str]:
-        """The best rows for a query's embedding, their scores, comparisons made, and the method.
+        self, vector: Vectors, number: int, allowed: Mask, *, exhaustive: bool, fraction: float, at_least: int
+    ) -> Found:
+        """Return the best `number` of the allowed rows that were compared, by the dot product of embeddings.
 
-        `fraction` of the allowed rows, `least` of them or more, are compared.
+        A `fraction` of the allowed rows of the hot structure are compared, or `at_least` of them; and all of the tail.
         """
         base = len(self.hot)
-        finder, base_allowed = self.hot.finder, allowed[:base]
-        usable = int(np.count_nonzero(base_allowed)) if len(allowed) else base
-        wanted = max(least, int(np.ceil(fraction * usable)), number)
-        # A mask thins the candidates out: look at more rows, or at all where few are allowed.
-        wanted = int(np.ceil(wanted * base / usable)) if usable else 0
-        if exhaustive or wanted >= base:
-            finder = Exhaustive(self.hot.embeddings)
-        found: list[Found] = []
-        if usable:
-            size = min(number, usable)
-            found.append(finder.best(vector, size, wanted, base_allowed))
-            if len(found[0][0]) < size:  # the mask left too few: look at all
-                rows, scores, compared = Exhaustive(self.hot.embeddings).best(vector, size, 0, base_allowed)
-                found = [(rows, scores, compared + found[0][2])]
-        if len(self.tail_embeddings):
-            size = min(number, len(self.tail_embeddings))
-            rows, scores, compared = Exhaustive(self.tail_embeddings).best(vector, size, 0, allowed[base:])
-            found.append((rows + np.int32(base), scores, compared))
-        if not found:
-            return np.empty(0, np.int64), np.empty(0, np.float32), 0, finder.method
-        if len(found) == 1:  # in order already
-            rows, scores, compared = found[0]
-            return rows.astype(np.int64), scores, compared, finder.method
-        rows = np.concatenate([f[0] for f in found])
-        scores = np.concatenate([f[1] for f in found])
+        found = self._best_of_hot(vector, number, allowed[:base], exhaustive, fraction, at_least)
+        if not len(self.tail_embeddings):
+            return found
+        size = min(number, len(self.tail_embeddings))
+        late = ExhaustiveFinder(self.tail_embeddings).best(vector, size, allowed=allowed[base:])
+        rows = np.concatenate([found.rows, late.rows + base])
+        scores = np.concatenate([found.scores, late.scores])
         order = np.lexsort((rows, -scores))[:number]
-        return rows[order].astype(np.int64), scores[order], sum(f[2] for f in found), finder.method
+        return Found(rows[order], scores[order], found.compared + late.compared, found.method)
+
+    def _best_of_hot(
+        self, vector: Vectors, number: int, allowed: Mask, exhaustive: bool, fraction: float, at_least: int
+    ) -> Found:
+        base, every_row = len(self.hot), ExhaustiveFinder(self.hot.embeddings)
+        usable = int(np.count_nonzero(allowed)) if len(allowed) else base
+        if not usable:
+            method = every_row.method if exhaustive else self.hot.finder.method
+            return Found(np.empty(0, np.int64), np.empty(0, np.float32), 0, method)
+        number = min(number, usable)
+        # Only `usable` of the rows that a finder visits are compared, so it has to visit more.
+        wanted = int(np.ceil(max(at_least, int(np.ceil(fraction * usable)), number) * base / usable))
+        finder = every_row if exhaustive or wanted >= base else self.hot.finder
+        found = finder.best(vector, number, wanted, allowed)
+        if len(found.rows) < number:  # the mask left too few of the candidates
+            more = every_row.best(vector, number, allowed=allowed)
+            found = replace(found, rows=more.rows, scores=more.scores, compared=found.compared + more.compared)
+        return found
 
     def vectors(self, rows: Rows) -> Vectors:
-        """Embeddings of rows: (rows, D)."""
-        base = len(self.hot)
-        out = np.empty((len(rows), self.hot.embeddings.shape[1]), np.float32)
-        out[rows < base] = self.hot.embeddings[rows[rows < base]]
-        out[rows >= base] = self.tail_embeddings[rows[rows >= base] - base]
-        return out
+        """Return the embeddings of rows: (rows, D)."""
+        return _take_from_both(self.hot.embeddings, self.tail_embeddings, rows)
 
-    def look(self, rows: Rows) -> list[dict[str, Any]]:
-        """Id, group, window and metadata of rows."""
+    def lengths(self, rows: Rows) -> npt.NDArray[np.int32]:
+        """Return the numbers of events of rows, in an index of windows."""
+        return _take_from_both(self.hot.lengths, self.tail_lengths, rows)
+
+    def records(self, rows: Rows) -> list[dict[str, Any]]:
+        """Return id, group, window and metadata of rows, one dictionary per row."""
         base = len(self.hot)
-        if (rows < base).all():
-            return _records(self.hot.rows, rows)
         late = rows >= base
-        early_ones = iter(_records(self.hot.rows, rows[~late]))
-        late_ones = iter(_records(self.tail_rows, rows[late] - base))
-        return [next(late_ones if is_late else early_ones) for is_late in late]
+        if not late.any():
+            return _records(self.hot.rows, rows)
+        of_hot = iter(_records(self.hot.rows, rows[~late]))
+        of_tail = iter(_records(self.tail_rows, rows[late] - base))
+        return [next(of_tail if is_late else of_hot) for is_late in late]
 
     def column(self, name: str, rows: Rows) -> pa.Array:
-        """One column of rows."""
+        """Return one of the columns of `records`."""
         base = len(self.hot)
         late = rows >= base
         parts = (
             self.hot.rows.column(name).take(pa.array(rows[~late])),
             self.tail_rows.column(name).take(pa.array(rows[late] - base)),
         )
-        place = np.concatenate([np.flatnonzero(~late), np.flatnonzero(late)])
         both = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
-        return both.take(pa.array(np.argsort(place))).combine_chunks()
+        return both.take(_original_order(late)).combine_chunks()
 
     def sequences(self, rows: Rows, store: Store) -> pa.Table:
-        """Events of rows, in their order; those of the tail come from the store."""
-        base = len(self.hot)
-        late = rows >= base
+        """Return the events of rows; those of the tail are read from the store."""
+        late = rows >= len(self.hot)
         if not late.any():
             return self.hot.events(rows)
         tables = [self.hot.events(rows[~late]), store.get(self.serials[rows[late]], EVENTS)]
-        place = np.concatenate([np.flatnonzero(~late), np.flatnonzero(late)])
-        return pa.concat_tables(tables, promote_options="default").take(pa.array(np.argsort(place)))
+        return pa.concat_tables(tables, promote_options="default").take(_original_order(late))
+
+
+def _take_from_both(first: npt.NDArray[Any], second: npt.NDArray[Any], rows: Rows) -> npt.NDArray[Any]:
+    """Return `np.concatenate([first, second])[rows]` without making that array."""
+    late = rows >= len(first)
+    taken = np.empty((len(rows), *first.shape[1:]), first.dtype)
+    taken[~late] = first[rows[~late]]
+    taken[late] = second[rows[late] - len(first)]
+    return taken
+
+
+def _original_order(late: Mask) -> pa.Array:
+    """Return the order that undoes putting the rows that are not late before those that are."""
+    return pa.array(np.argsort(np.concatenate([np.flatnonzero(~late), np.flatnonzero(late)])))
 
 
 def _records(table: pa.Table, rows: Rows) -> list[dict[str, Any]]:
-    """`table.take(rows).to_pylist()`; single values are read faster than a table is taken where rows are few."""
+    """Return `table.take(rows).to_pylist()`; reading single values is faster if rows are few."""
     if len(rows) > 32:
         taken: list[dict[str, Any]] = table.take(pa.array(rows)).to_pylist()
         return taken

@@ -1,7 +1,7 @@
-"""Adding, replacing and removing: what is new is embedded and committed batch by batch, each batch whole or not at all.
+"""`Writer` adds, replaces and removes sequences. Each batch is one commit: all of it is stored, or nothing.
 
-Adding is idempotent: a sequence that is there with the same events is passed over, so an interrupted run is
-continued by running it again. The same id with other events is an error, `upsert` replaces it.
+Adding is idempotent: a sequence that is there with the same events is skipped, so an interrupted run is continued by
+running it again. The same id with other events is an error; `upsert` replaces the sequence.
 """
 
 from __future__ import annotations
@@ -44,31 +44,33 @@ class Added:
 
 
 class Writer:
+    """The writing side of an index; its threads may share one."""
+
     _version: int  # of the store, when its keys were read
 
     def __init__(self, folder: Path, store: Store, config: IndexConfig) -> None:
         self.folder, self.store, self.config = folder, store, config
-        self._turn = threading.Lock()  # of this process' threads, to the keys; writers' turns are `write.lock`'s
+        # Guards the known keys from other threads; `write.lock` guards the store from other processes.
+        self._keys_lock = threading.Lock()
         self._forget()
 
     def add(self, model: Embedder, batch: EventSequences, upsert: bool = False) -> Added:
-        """One batch, one commit; returns when it is safe on disk."""
-        rows.check_meaning(batch, self.config)
+        """Add one batch, its marks numbered as the index's, in one commit; return when it is safe on disk."""
         rows.check_columns(batch)
         if not len(batch):
             return Added()
-        keys, events = rows.digests(batch)
+        keys, events = rows.hashes_of(batch)
         _check_unique(batch, keys)
-        with self._turn:
+        with self._keys_lock:
             fresh = self._state_of(batch, keys, events, upsert) != _SAME
         done = Added(already_there=int((~fresh).sum()))
         if not fresh.any():
             return done
         batch, keys, events = batch[fresh], keys[fresh], events[fresh]
-        parts, owner = rows.cut(batch, self.config)
-        embeddings = rows.check_vectors(model.embed(parts, "corpus"), parts, self.config)
-        with lock.held(self.folder / "write.lock"), self._turn:
-            # Embedding took a while: another process may have added some of these.
+        parts, owner = rows.cut_windows(batch, self.config)
+        embeddings = rows.check_vectors(model.embed(parts, "corpus", unknown_marks="keep"), parts, self.config)
+        with lock.held(self.folder / "write.lock"), self._keys_lock:
+            # Another process may have added some of these while they were embedded.
             state = self._state_of(batch, keys, events, upsert)
             keep = np.flatnonzero(state[owner] != _SAME)
             done.already_there += int((state == _SAME).sum())
@@ -82,8 +84,8 @@ class Writer:
     def _commit(
         self, parts: EventSequences, embeddings: npt.NDArray[np.float32], keys: Hashes, events: Hashes, replaced: Hashes
     ) -> None:
-        """Write rows, in the place of those with a replaced key; both locks are held."""
-        # Serials begin with the store's version, so that none is ever used twice, whatever was removed.
+        """Write rows in place of those with a replaced key. The caller holds both locks."""
+        # The high half of a serial is the store's version, so that none is used twice, even after removals.
         serial = self._version << 32
         table = rows.to_rows(parts, embeddings, keys, events, serial, self.config.settings.windowed)
         if len(replaced):
@@ -96,9 +98,9 @@ class Writer:
         self._rows = self.store.count()
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Remove sequences (with all their windows) by id; gives how many there were. Unknown ids are passed over."""
+        """Remove sequences with all their windows by id; skip unknown ids. Return how many were removed."""
         keys = np.unique(hash_strings(pa.array(list(ids), STRING)))
-        with lock.held(self.folder / "write.lock"), self._turn:
+        with lock.held(self.folder / "write.lock"), self._keys_lock:
             self._read_keys()
             present = keys[self._known.find(keys)[0]]
             if len(present):
@@ -112,7 +114,7 @@ class Writer:
             self.store.compact()
 
     def _state_of(self, batch: EventSequences, keys: Hashes, events: Hashes, upsert: bool) -> npt.NDArray[np.int8]:
-        """For every sequence whether it is new, there with the same events, or there with others."""
+        """Return for every sequence whether it is new, there with the same events, or there with other events."""
         self._read_keys()
         there, known = self._known.find(keys)
         state = np.where(there, _OTHER, _NEW).astype(np.int8)
@@ -121,7 +123,7 @@ class Writer:
         state[there & (known == events)] = _SAME
         if (state == _OTHER).any():
             raise DataError(
-                "the index has a sequence of this id with other events",
+                "the index has a sequence with this id and other events",
                 sequence=batch.ids[int(np.argmax(state == _OTHER))].as_py(),
                 remedy="use upsert to replace it, or give it another id",
             )
@@ -131,18 +133,18 @@ class Writer:
         self._known, self._version, self._last_serial, self._rows = KeySet(), -1, -1, 0
 
     def _read_keys(self) -> None:
-        """Bring the keys of all sequences up to date by reading what came since; all of them if some went."""
+        """Bring the known keys up to date: read those of new rows, or all of them if rows were removed."""
         version = self.store.refresh()
         if version == self._version:
             return
         if not self._read_since():
             self._forget()
             if not self._read_since():
-                return  # a commit came in between, as it cannot under `write.lock`: the next call reads again
+                return  # a commit came in between (not possible under `write.lock`): the next call reads again
         self._version = version
 
     def _read_since(self) -> bool:
-        """Read the keys after the last known serial; False if rows that were known are no longer there."""
+        """Read the keys after the last known serial; return False if known rows are no longer there."""
         found = list(self.store.scan([SERIAL, KEY, DIGEST], after=self._last_serial))
         new = sum(batch.num_rows for batch in found)
         if self.store.count() != self._rows + new:
@@ -157,6 +159,7 @@ class Writer:
 
 
 def _check_unique(batch: EventSequences, keys: Hashes) -> None:
+    """Raise a `DataError` if an id occurs twice."""
     order = np.argsort(keys, kind="stable")
     again = order[1:][np.diff(keys[order]) == 0]
     if len(again):

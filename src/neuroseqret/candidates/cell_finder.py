@@ -1,0 +1,60 @@
+"""`cells`: visit the cells of the nearest centres, score by rounded embeddings, then the best by the exact ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from typing_extensions import Self
+
+from neuroseqret.candidates.arrays import have_shapes
+from neuroseqret.candidates.cells import Cells
+from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
+from neuroseqret.candidates.kernels import best_in_cells, best_rows
+from neuroseqret.candidates.rounding import RoundedVectors, rounded
+from neuroseqret.candidates.settings import CandidateSettings
+
+
+class CellFinder(Finder):
+    """Rows lie cell by cell. A search reads rounded rows; of the exact embeddings only those of its best rows."""
+
+    method = "cells"
+
+    def __init__(self, embeddings: Vectors, small: RoundedVectors, cells: Cells) -> None:
+        self.embeddings, self.small, self.cells = embeddings, small, cells
+        self._centres = rounded(cells.centres, small.scale)
+
+    @classmethod
+    def write(cls, folder: Path, embeddings: Vectors, settings: CandidateSettings) -> Order:
+        cells, order = Cells.build(embeddings)
+        cells.save(folder)
+        RoundedVectors.write(folder, embeddings, order)
+        return order
+
+    @classmethod
+    def open(cls, folder: Path, embeddings: Vectors) -> Self:
+        return cls(embeddings, RoundedVectors.open(folder), Cells.open(folder))
+
+    def fits(self, n: int, dimension: int) -> bool:
+        centres, offsets = self.cells.centres, self.cells.offsets
+        return have_shapes(
+            [
+                (self.embeddings, (n, dimension)),
+                (self.small.numbers, (n, dimension)),
+                (self.small.scale, (dimension,)),
+                (centres, (len(centres), dimension)),
+                (offsets, (len(centres) + 1,)),
+            ]
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return self.small.nbytes + self.cells.nbytes
+
+    def best(self, vector: Vectors, number: int, wanted: int, allowed: Mask = ALL) -> Found:
+        near, about = space_for(2 * number + 20)
+        query, offsets = vector * self.small.scale, self.cells.offsets
+        kept, compared = best_in_cells(self.small.numbers, query, self._centres, offsets, wanted, allowed, about, near)
+        rows, scores = space_for(number)
+        kept = best_rows(self.embeddings, vector, near[:kept], ALL, scores, rows)
+        return Found(rows[:kept].astype(np.int64), scores[:kept], compared + len(self._centres), self.method)

@@ -1,0 +1,49 @@
+"""How candidates are found: the settings of all finders, fixed when an index is made."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from neuroseqret.candidates.bucket_tables import check_tables
+from neuroseqret.candidates.codes import HashFunction
+from neuroseqret.candidates.hashes import make_hash
+from neuroseqret.errors import UserError
+
+Method = Literal["auto", "exhaustive", "cells", "buckets", "hamming"]
+
+
+class CandidateSettings(BaseModel):
+    """Which finder, and how much of the corpus it compares with a query."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    candidates: Method = "auto"
+    fraction: float = 0.01  # share of the corpus to compare, and ...
+    at_least: int = 2000  # ... the number of sequences to compare if that share is smaller
+    hash: Literal["network", "rotation", "hyperplanes"] = "network"
+    hash_preset: str | None = None  # of the hash network
+    bits: int = 64  # R, bits of a code
+    tables: int = 10  # M, number of bucket tables
+    table_bits: int | None = None  # L, bits of a bucket table; None: chosen by corpus size and `fraction`
+
+    def check(self) -> None:
+        """Raise a `UserError` if the values cannot be used, alone or together."""
+        check_share(self.fraction, self.at_least)
+        if self.hash_preset is not None and self.hash != "network":
+            raise UserError(f"hash_preset works with the hash 'network' only, not with {self.hash!r}; leave it out")
+        check_tables(self.new_hash().bits, self.tables, self.table_bits)
+
+    def new_hash(self) -> HashFunction:
+        """Return the hash function of these settings, not fitted yet."""
+        options = {} if self.hash_preset is None else {"preset": self.hash_preset}
+        return make_hash(self.hash, self.bits, **options)
+
+
+def check_share(fraction: float, at_least: int) -> None:
+    """Raise a `UserError` unless 0 < fraction <= 1 and at_least >= 1."""
+    if not 0 < fraction <= 1 or at_least < 1:
+        raise UserError(
+            f"fraction must be above 0 and at most 1, and at_least 1 or more, not {fraction:g} and {at_least}"
+        )
