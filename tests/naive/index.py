@@ -1,4 +1,4 @@
-"""Slow, obvious references of the index room, and a tiny deterministic model to test it with."""
+"""Slow, obvious references of the index, and two tiny deterministic models to test it with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from neuroseqret.models.model_folder import read_model, write_model
 
 
 class TinyEmbedder(Embedder):
-    """Histogram of marks and of the gaps' sizes through a fixed random matrix."""
+    """Embeds by histograms of marks and of gap sizes, through a fixed random matrix."""
 
     name = "tiny"
 
