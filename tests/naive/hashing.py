@@ -1,4 +1,4 @@
-"""Slow, obvious references of the hashing room: plain loops over bits, codes and buckets."""
+"""Slow, obvious references of hash codes, bucket tables and cells: plain loops over bits, codes and buckets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def bucket(code, positions, bits):
 
 
 def tables(codes, positions, bits):
-    """For every table a dictionary from bucket number to the rows in it."""
+    """Return for every table a dictionary from bucket number to the rows in it."""
     made = []
     for table in positions:
         buckets: dict[int, list[int]] = {}
@@ -40,10 +40,10 @@ def tables(codes, positions, bits):
 
 
 def union(codes, positions, bits, code, margins, wanted=0, probes=0):
-    """Exact buckets of all tables, then flipped ones by rising sum of |margin|, until enough rows are met.
+    """Return the rows of the query's buckets in all tables, then of flipped ones by rising sum of |margin|.
 
-    Gives the set of rows; ties between costs do not occur with continuous margins, except that the same set of bits
-    may be flipped in several tables (their order then does not matter to this reference: it lists all orders' prefix).
+    Continuous margins give no equal costs, except that the same set of bits may be flipped in several tables. Tests
+    therefore compare the rows exactly only for one table.
     """
     made = tables(codes, positions, bits)
     found = set()

@@ -17,7 +17,7 @@ EXHAUSTIVE_BELOW = 20_000
 def choose_finder(setting: str, rows: int) -> type[Finder]:
     """Return the finder for a corpus of so many rows; `setting` is a method name or `auto`.
 
-    `auto` takes cells for a large corpus: at equal comparisons they are the fastest (see docs/index-measurements.md).
+    `auto` takes cells for a large corpus: they need the least time at equal recall (see docs/index-measurements.md).
     """
     if rows == 0:  # nothing to build from
         return ExhaustiveFinder

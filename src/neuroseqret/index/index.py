@@ -219,7 +219,7 @@ class Index:
         batches = list(self._store.scan(columns, where=f"id IN ({quoted})"))
         row_of = {name: row for row, name in enumerate(name for b in batches for name in b.column("id").to_pylist())}
         if missing := [name for name in wanted if name not in row_of]:
-            raise UserError(f"{self.folder}: there is no sequence {missing[0]!r} in the index; check the id")
+            raise UserError(f"{self.folder}: holds no sequence {missing[0]!r}; check the id")
         found = rows.to_sequences(pa.Table.from_batches(batches), self.config)
         return found[np.array([row_of[name] for name in wanted])]
 
