@@ -11,7 +11,8 @@ import strategies  # noqa: F401  (its profile has no deadline)
 from naive.cross import gain, pairs_of_table
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.processes.conditioned_tables import ConditionedTables
-from neuroseqret.processes.event_tables import PARTS, TABLES, EventTables, Table
+from neuroseqret.processes.event_tables import TABLES, EventTables, Table
+from neuroseqret.processes.markov_renewal import PARTS_OF_WINDOW
 from neuroseqret.processes.time_scale import TimeScale
 
 
@@ -71,7 +72,7 @@ def test_part_of_the_window_is_the_tenth_that_the_event_falls_in() -> None:
     batch = EventSequences.from_lists([([0.0, 0.55, 1.0], [0, 0, 0])], starts=[0.0], ends=[1.0])
     k = TABLES.index(Table("part"))
     cells = list(EventTables.fit(batch, TimeScale.fit(batch), 1).cells(batch))[k]
-    assert cells.codes.tolist() == [0, 5, PARTS - 1]
+    assert cells.codes.tolist() == [0, 5, PARTS_OF_WINDOW - 1]
 
 
 def test_weighted_gains_are_the_weighted_sum() -> None:

@@ -1,4 +1,4 @@
-"""The progress line of a training phase; says nothing when standard error is not a terminal."""
+"""The progress line of a training phase; silent if standard error is not a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 
 class ProgressDisplay:
-    """Phase, steps, loss, best validation value, sequences per second, time left."""
+    """Shows phase, steps, loss, best validation value, sequences per second and time left."""
 
     def __init__(self, phase: str, steps: int, max_seconds: float | None) -> None:
         self._max_seconds = max_seconds
