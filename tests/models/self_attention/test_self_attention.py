@@ -113,7 +113,8 @@ def test_the_network_stays_on_its_device(model):
     inputs = model.scale.inputs(pad(CORPUS)).to("meta")
     short = Inputs(*(x[:, :8] if x.ndim > 1 else x for x in vars(inputs).values()))
     network = copy.deepcopy(model.network).to("meta")
-    embedded = network(short, torch.zeros(len(CORPUS), model.markov.size, device="meta"))
+    markov = torch.zeros(len(CORPUS), model.markov.size, device="meta")
+    embedded = network.projection(network.vector(network.raw(short), markov))
     assert embedded.device.type == "meta"
     assert embedded.shape == (len(CORPUS), model.dimension)
 
