@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies  # noqa: F401  (its profile has no deadline)
-from naive.cross import gain, pairs_of_table
+from naive.cross import gain, pairs_of_table, table_cells
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.processes.conditioned_tables import ConditionedTables
 from neuroseqret.processes.event_tables import TABLES, EventTables, Table
@@ -45,6 +45,17 @@ def test_gains_of_mark_tables_are_those_of_the_loops(seed: int) -> None:
                 events = pairs_of_table([rank[x] for x in sequence.marks], lags, 3)
                 expected = gain(events, of_set, everything, (3 ** len(lags), 3))
                 assert found[k, row, s] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cells_of_every_table_are_those_of_the_loops(seed: int) -> None:
+    corpus = random_sequences(seed, 10, marks=4)
+    tables = EventTables.fit(corpus, TimeScale.fit(corpus), 3)  # the last mark is unknown to it
+    for table, cells in zip(TABLES, tables.cells(corpus), strict=True):
+        for row, sequence in enumerate(corpus):
+            end = float(sequence.times[-1]) if sequence.end is None else sequence.end
+            expected = table_cells(tables, table, sequence.times.tolist(), sequence.marks.tolist(), 0.0, end)
+            assert cells.codes[cells.rows == row].tolist() == expected, table
 
 
 def test_every_table_counts_every_event_that_has_its_context() -> None:
