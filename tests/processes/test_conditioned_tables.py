@@ -69,7 +69,7 @@ def test_every_table_counts_every_event_that_has_its_context() -> None:
 
 
 def test_no_edge_of_gap_classes_lies_on_a_value() -> None:
-    """Gaps of a ticking clock are equal up to rounding; an edge on one would put equal gaps on both sides."""
+    """Gaps of a ticking clock are equal up to rounding; an edge on such a value would split equal gaps."""
     ticks = np.random.default_rng(0).choice([0.1, 0.2, 0.3, 0.7], (40, 30))
     corpus = EventSequences.from_lists([(np.cumsum(row), np.zeros(30, int)) for row in ticks], starts=np.zeros(40))
     scale = TimeScale.fit(corpus)

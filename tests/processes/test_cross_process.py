@@ -1,4 +1,4 @@
-"""The cross-attention process against loops, and what it must not see."""
+"""The cross-attention process against loops; padding and future events are never seen."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_blocks_hold_every_event_once_and_the_end_only_in_the_last():
         n = int(inputs.lengths[row])
         assert len(mine) == -(-n // 8)
         torch.testing.assert_close(mine.gaps[mine.mask], inputs.gaps[row, :n])
-        assert int(mine.lengths.max() - mine.lengths.min()) <= len(mine)  # of like size
+        assert int(mine.lengths.max() - mine.lengths.min()) <= len(mine)  # of about equal size
         assert not mine.open_end[:-1].any()
         assert mine.open_end[-1] == inputs.open_end[row]
 

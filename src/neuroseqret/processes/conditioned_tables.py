@@ -77,6 +77,7 @@ class ConditionedTables:
 
     @property
     def sets(self) -> int:
+        """The number of sets."""
         return len(self.log_gains[0])
 
     def gains(self, sequences: EventSequences) -> Floats:

@@ -44,6 +44,7 @@ class EventEncoder(nn.Module):
         nn.init.normal_(self.mark.weight, std=0.5)
 
     def forward(self, inputs: Inputs) -> Tensor:
+        """Return the states h_0 ... h_L: (B, L + 1, D)."""
         length = inputs.marks.shape[1]
         events = self.value(inputs.values).add_(self.mark(inputs.marks.clamp(max=self.marks)))  # (B, L, D)
         begin = self.position[:1].expand(len(events), 1, -1)
@@ -75,6 +76,7 @@ class AttentionBlock(nn.Module):
         return updated
 
     def attend(self, states: Tensor) -> Tensor:
+        """Return causal multi-head attention of the states to themselves: (B, L, D) -> (B, L, D)."""
         size, length, width = states.shape
         mixed = self.query_key_value(states).view(size, length, 3, self.heads, width // self.heads)
         query, key, value = mixed.permute(2, 0, 3, 1, 4)  # each (B, heads, L, D / heads)

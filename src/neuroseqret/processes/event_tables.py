@@ -73,6 +73,7 @@ class EventTables:
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int, most_cells: int = 4096) -> EventTables:
+        """Fit the gap classes and mark ranks on a corpus; a table with marks has at most about `most_cells` cells."""
         gaps = log_gaps(corpus, scale)
         own, _, _ = own_gaps(corpus.offsets, gaps)
         timed = np.isfinite(gaps)

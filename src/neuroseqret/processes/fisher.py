@@ -120,6 +120,7 @@ class DiagonalInformation(nn.Module):
 
     @torch.no_grad()
     def update(self, scores: Tensor) -> None:
+        """Move the running mean towards the mean of g^2 of a batch."""
         now = scores.detach().square().mean(0)
         self.moment.copy_(now if not self.moment.any() else self.moment.lerp(now, 1 - self.decay))
 

@@ -43,6 +43,7 @@ class NextEventHeads(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> NextEvent:
+        """Return the distributions of the event after each state."""
         mu, log_sigma = self.gaps(states)
         return NextEvent(mu, log_sigma.exp(), self.mark(states).log_softmax(-1))
 

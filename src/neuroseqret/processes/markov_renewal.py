@@ -99,6 +99,7 @@ class MarkovRenewal:
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int) -> MarkovRenewal:
+        """Fit gap classes, kept pairs and triples of marks, and the mean and scale of every feature on a corpus."""
         gaps = log_gaps(corpus, scale)
         own, _, _ = loops.own_gaps(corpus.offsets, gaps)
         timed = np.isfinite(gaps)
@@ -130,6 +131,7 @@ class MarkovRenewal:
 
     @property
     def size(self) -> int:
+        """The number of features."""
         return len(self.tensors["mean"])
 
     def features(self, sequences: EventSequences) -> Features:

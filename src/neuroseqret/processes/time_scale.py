@@ -87,6 +87,7 @@ class Inputs:
 
     @property
     def lengths(self) -> Tensor:
+        """The number of events of each sequence: (B,)."""
         return self.mask.sum(1)
 
     def __len__(self) -> int:

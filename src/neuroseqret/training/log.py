@@ -16,6 +16,7 @@ class TrainingLog:
         self.records: list[dict[str, Any]] = []
 
     def add(self, record: dict[str, Any]) -> None:
+        """Add the record of one step."""
         self.records.append(record)
 
     def files(self) -> dict[str, bytes]:
@@ -23,6 +24,7 @@ class TrainingLog:
         return {"training.jsonl": self.json_lines(), "training.png": self.picture()} if self.records else {}
 
     def json_lines(self) -> bytes:
+        """Return one line of JSON per record, numbers rounded to six digits."""
         rounded = ({k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in r.items()} for r in self.records)
         return "".join(json.dumps(r) + "\n" for r in rounded).encode()
 

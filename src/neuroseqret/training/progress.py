@@ -34,9 +34,11 @@ class ProgressDisplay:
         self._progress.stop()
 
     def resume(self, step: int) -> None:
+        """Start the bar at a step other than 0."""
         self._progress.update(self._task, completed=step)
 
     def show(self, step: int, loss: float, best: float | None, sequences: int, seconds: float) -> None:
+        """Show the figures of a step; `sequences` is the number of sequences per step."""
         if self._progress.disable:
             return
         figures = f"loss {loss:.3f}"

@@ -1,4 +1,4 @@
-"""CrossAttention, both presets: what must hold of every score, lists, folders, and that it learns."""
+"""CrossAttention with both presets: scores, lists, folders, training."""
 
 from __future__ import annotations
 

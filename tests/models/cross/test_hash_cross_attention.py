@@ -1,4 +1,4 @@
-"""HashCrossAttention, both presets: scores, embeddings, folders."""
+"""HashCrossAttention with both presets: scores, embeddings, folders."""
 
 from __future__ import annotations
 

@@ -77,6 +77,7 @@ class CrossScorer(nn.Module):
     # ---------------------------------------------------------------- states
 
     def embed_events(self, batch: Batch) -> Tensor:
+        """Return y of the events, with times in typical gaps: (B, L, D)."""
         return self.process.embed_events(batch.times / self.typical_gap, self.classes(batch.marks))
 
     def _inputs(self, batch: Batch) -> Inputs:

@@ -76,6 +76,7 @@ class CrossScorerFitting:
         return rows, np.concatenate([positive, hard, random], axis=1), truth
 
     def pairs(self, rows: IntArray, candidates: IntArray, crop: int | None = None) -> Pairs:
+        """Return queries and candidates by their rows, cut to their first `crop` events."""
         most = {} if crop is None else {"most": crop}
         queries: Batch = first_events(pad(self.queries, rows), **most)
         return self.model.pairs(
@@ -83,6 +84,7 @@ class CrossScorerFitting:
         )
 
     def loss(self, step: int) -> Tensor:
+        """Return the loss of a step: ranking, minus weighted log-likelihood, plus penalty of the unwarping."""
         rows, candidates, truth = self.candidates(step)
         pairs = self.pairs(rows, candidates, self.settings.crop)
         if self.model.kind == "fisher":
@@ -94,6 +96,7 @@ class CrossScorerFitting:
 
     @torch.no_grad()
     def validate(self) -> float:
+        """Return the MAP of the judged validation lists in the order of the current scores."""
         scores = np.stack(
             [
                 self.model.scores(self.pairs(row[None], candidates[None]))[0].numpy()

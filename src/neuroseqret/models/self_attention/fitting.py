@@ -137,12 +137,14 @@ class Fitting:
         return Batch(batch.rows, batch.times + shift * batch.mask, batch.marks, batch.lengths, batch.spans)
 
     def likelihood_loss(self, pairs: PairBatch, step: int) -> Tensor:
+        """Return the loss of a warm-up step: the negative log-likelihood per event."""
         inputs, _ = self._inputs(pairs, step, learn_unwarping=False)
         raw = self.network.raw(inputs, likelihood=True)
         self.network.update_whitening(raw)
         return likelihood_per_event(raw, inputs)
 
     def joint_loss(self, pairs: PairBatch, step: int) -> Tensor:
+        """Return the loss of a joint step: ranking, weighted likelihood, and the penalty of the unwarping."""
         inputs, batch = self._inputs(pairs, step)
         raw = self.network.raw(inputs, likelihood=True)
         self.network.update_whitening(raw)

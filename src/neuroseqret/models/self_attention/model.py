@@ -157,6 +157,7 @@ class SelfAttention(Embedder, Resumable):
 
     @property
     def score_is_cosine(self) -> bool:
+        """Whether the score is kappa alone, without a similarity term."""
         return self.settings.similarity.form == "none"
 
     @torch.no_grad()

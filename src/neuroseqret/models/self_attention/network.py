@@ -112,6 +112,7 @@ class RelevanceNetwork(nn.Module):
 
     @property
     def projected(self) -> bool:
+        """Whether there is a learned metric on top of the vector."""
         return self.settings.projection.kind != "none"
 
     # ---------------------------------------------------------------- statistics of the corpus

@@ -60,5 +60,6 @@ class Projection(nn.Module):
         return functional.normalize(inner, dim=-1)
 
     def forward(self, vectors: Tensor) -> Tensor:
+        """Return the unit vectors of all members, concatenated and scaled to unit length: (B, members * dimension)."""
         parts = self.parts(vectors)
         return parts.transpose(0, 1).flatten(1) * self.members**-0.5
