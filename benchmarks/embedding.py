@@ -73,7 +73,7 @@ def measure(length: int, number: int, marks: int, repeats: int) -> dict[str, flo
     model = SelfAttention()
     model.scale_on(corpus)
     model._build()
-    model.network.follow(model.network.raw(next(iter(model.prepared(corpus)))[1]))
+    model.network.update_whitening(model.network.raw(next(iter(model.prepared(corpus)))[1]))
     model.network.eval()
     width = model.settings.encoder.width
     layer = nn.TransformerEncoderLayer(width, 1, 2 * width, 0.1, batch_first=True, norm_first=True)

@@ -1,4 +1,4 @@
-"""The contract of `models/base.py`: each promise tested on every method, ours and the baselines."""
+"""The contract of `models/base.py`, tested on every method, models and baselines."""
 
 from __future__ import annotations
 

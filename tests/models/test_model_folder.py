@@ -1,4 +1,4 @@
-"""The model folder: what is written is read, and whatever is off is one clear error."""
+"""The model folder: what is written is read back, and a damaged folder gives one clear error."""
 
 from __future__ import annotations
 

@@ -20,6 +20,17 @@ def cross_attention(corpus: Any, query: Any, w_query: Any, w_key: Any, w_value: 
     return np.array(found)
 
 
+def event_embeddings(process: Any, times: list[float], marks: list[int]) -> Any:
+    """y_i of one sequence, event by event."""
+    found, before = [], 0.0
+    for i, (t, x) in enumerate(zip(times, marks, strict=True)):
+        clock = process.clock.weight[:, 0] * t + process.clock.weight[:, 1] * (t - before) + process.clock.bias
+        position = process.position[min(i, len(process.position) - 1)]
+        found.append((process.mark.weight[min(x, process.marks)] + clock + position).detach().numpy())
+        before = t
+    return np.array(found)
+
+
 def prefix_states(attended: Any, out: Any, feed: Any, feed_bias: Any, out_bias: Any) -> Any:
     """hbar_0 ... hbar_L by the sum in the paper."""
     states = [np.zeros(attended.shape[1])]
@@ -75,6 +86,60 @@ def pairs_of_table(marks: list[int], lags: tuple[int, ...], size: int) -> list[t
                 context = context * size + marks[i - lag]
             found.append((context, marks[i]))
     return found
+
+
+def table_cells(tables: Any, table: Any, times: list[float], marks: list[int], start: float, end: float) -> list[int]:
+    """The code of every event of one sequence that a table counts, by loops over events and context."""
+    scale, n = tables.scale, len(times)
+    gaps: list[float | None] = []
+    for i in range(n):
+        gap = times[i] - (times[i - 1] if i else start)
+        z = (math.log(gap + scale.eps) - scale.mean) / scale.sd
+        gaps.append(None if i == 0 and gap <= 0 else min(max(z, -6.0), 6.0))
+    present = [g for g in gaps if g is not None]
+    mean = sum(present) / max(len(present), 1)
+
+    def value(view: str, i: int) -> int | None:
+        if view == "mark":
+            return int(tables.mark_rank[marks[i]]) if marks[i] < len(tables.mark_rank) else None
+        if view == "part":
+            return min(int((times[i] - start) / max(end - start, 1e-300) * 10), 9)
+        gap = gaps[i]
+        if gap is None:
+            return None
+        return sum(edge < (gap - mean if view.startswith("own") else gap) for edge in tables.edges[view])
+
+    def size(view: str) -> int:
+        return {"mark": len(tables.mark_rank), "part": 10}.get(view) or len(tables.edges[view]) + 1
+
+    codes = []
+    for i in range(n):
+        code: int | None = 0
+        for view, lag in (*table.context, (table.outcome, 0)):
+            found = value(view, i - lag) if i >= lag else None
+            code = None if code is None or found is None else code * size(view) + found
+        if code is not None:
+            codes.append(code)
+    return codes
+
+
+def memory_attention(weights: Any, vector: Any, centroids: Any, gains: Any) -> list[float]:
+    """a(S | H) of one sequence: its embedding (D,), the centroids (S, D) and its gains (tables, S)."""
+    logits = []
+    for s in range(len(centroids)):
+        evidence = weights[0] * sum(a * b for a, b in zip(vector, centroids[s], strict=True))
+        evidence += sum(weights[1 + k] * gains[k][s] for k in range(len(gains)))
+        logits.append(10 * evidence)
+    raised = [math.exp(x - max(logits)) for x in logits]
+    return [x / sum(raised) for x in raised]
+
+
+def mixed_embedding(vector: Any, attention: Any, centroids: Any, strength: float) -> Any:
+    """e(H) of one sequence: the first-stage embedding plus the attended centroids, of unit length."""
+    total = np.array(vector, float)
+    for s, share in enumerate(attention):
+        total += strength * share * np.array(centroids[s])
+    return total / math.sqrt(sum(x * x for x in total))
 
 
 def average_precision(truth: list[bool], count: int) -> float:

@@ -68,6 +68,55 @@ def log_likelihood(heads, states, gaps, timed, marks, tail=None):
     return total
 
 
+def fisher_score(heads, states, gaps, timed, marks, tail=None, clip=5.0):
+    """g of one sequence, event by event: residuals of the next event times [state; 1], one row per output."""
+    outputs = 2 + heads.marks
+    total = np.zeros((outputs, states.shape[1] + 1))
+
+    def add(residuals, state):
+        for k, r in enumerate(residuals):
+            total[k] += min(max(r, -clip), clip) * np.append(state, 1.0)
+
+    for i in range(len(marks)):
+        mu, sigma, slope = _gap(heads, states[i])
+        z = (float(gaps[i]) - mu) / sigma
+        residuals = [z / sigma, (z**2 - 1) * slope] if timed[i] else [0.0, 0.0]
+        p = torch.softmax(heads.mark(states[i]), 0).tolist()
+        residuals += [float(marks[i] == x) - p[x] if marks[i] < heads.marks else 0.0 for x in range(heads.marks)]
+        add(residuals, states[i].numpy())
+    if tail is not None:
+        mu, sigma, slope = _gap(heads, states[len(marks)])
+        a = (float(tail) - mu) / sigma
+        hazard = math.exp(-0.5 * a * a) / math.sqrt(2 * math.pi) / (0.5 * math.erfc(a / math.sqrt(2)))
+        add([hazard / sigma, hazard * a * slope, *[0.0] * heads.marks], states[len(marks)].numpy())
+    return total.ravel()
+
+
+def _gap(heads, state):
+    """mu, sigma and the slope of the smooth bound on log sigma."""
+    mu, raw = heads.gap(state).tolist()
+    s = 3 * math.tanh(raw / 3)
+    return mu, math.exp(s), 1 - (s / 3) ** 2
+
+
+def fisher_vectors(scores):
+    """v of sequences from their scores g: divided by the root of the mean square of each column, then unit rows."""
+    roots = [math.sqrt(np.mean([row[k] ** 2 for row in scores])) for k in range(len(scores[0]))]
+    white = [[g / root if root else 0.0 for g, root in zip(row, roots, strict=True)] for row in scores]
+    return np.array([np.array(row) / math.sqrt(sum(x * x for x in row)) for row in white])
+
+
+def projection(projection, vector):
+    """The embedding of one vector: the unit vectors of all members, concatenated, over the root of their number."""
+    found = []
+    for member in range(projection.members):
+        inner = vector @ projection.first[member].numpy() + projection.first_bias[member, 0].numpy()
+        if projection.kind == "mlp":
+            inner = np.maximum(inner, 0) @ projection.second[member].numpy() + projection.second_bias[member, 0].numpy()
+        found.append(inner / math.sqrt(float(inner @ inner)))
+    return np.concatenate(found) / math.sqrt(projection.members)
+
+
 # ------------------------------------------------------------------ unwarping
 
 

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies  # noqa: F401  (its profile has no deadline)
-from naive.cross import gain, pairs_of_table
+from naive.cross import gain, pairs_of_table, table_cells
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.processes.conditioned_tables import ConditionedTables
-from neuroseqret.processes.event_tables import PARTS, TABLES, EventTables, Table
+from neuroseqret.processes.event_tables import TABLES, EventTables, Table
+from neuroseqret.processes.markov_renewal import PARTS_OF_WINDOW
 from neuroseqret.processes.time_scale import TimeScale
 
 
@@ -46,6 +47,17 @@ def test_gains_of_mark_tables_are_those_of_the_loops(seed: int) -> None:
                 assert found[k, row, s] == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_cells_of_every_table_are_those_of_the_loops(seed: int) -> None:
+    corpus = random_sequences(seed, 10, marks=4)
+    tables = EventTables.fit(corpus, TimeScale.fit(corpus), 3)  # the last mark is unknown to it
+    for table, cells in zip(TABLES, tables.cells(corpus), strict=True):
+        for row, sequence in enumerate(corpus):
+            end = float(sequence.times[-1]) if sequence.end is None else sequence.end
+            expected = table_cells(tables, table, sequence.times.tolist(), sequence.marks.tolist(), 0.0, end)
+            assert cells.codes[cells.rows == row].tolist() == expected, table
+
+
 def test_every_table_counts_every_event_that_has_its_context() -> None:
     corpus = random_sequences(1, 10)
     tables = EventTables.fit(corpus, TimeScale.fit(corpus), 3)
@@ -57,7 +69,7 @@ def test_every_table_counts_every_event_that_has_its_context() -> None:
 
 
 def test_no_edge_of_gap_classes_lies_on_a_value() -> None:
-    """Gaps of a ticking clock are equal up to rounding; an edge on one would put equal gaps on both sides."""
+    """Gaps of a ticking clock are equal up to rounding; an edge on such a value would split equal gaps."""
     ticks = np.random.default_rng(0).choice([0.1, 0.2, 0.3, 0.7], (40, 30))
     corpus = EventSequences.from_lists([(np.cumsum(row), np.zeros(30, int)) for row in ticks], starts=np.zeros(40))
     scale = TimeScale.fit(corpus)
@@ -71,7 +83,7 @@ def test_part_of_the_window_is_the_tenth_that_the_event_falls_in() -> None:
     batch = EventSequences.from_lists([([0.0, 0.55, 1.0], [0, 0, 0])], starts=[0.0], ends=[1.0])
     k = TABLES.index(Table("part"))
     cells = list(EventTables.fit(batch, TimeScale.fit(batch), 1).cells(batch))[k]
-    assert cells.codes.tolist() == [0, 5, PARTS - 1]
+    assert cells.codes.tolist() == [0, 5, PARTS_OF_WINDOW - 1]
 
 
 def test_weighted_gains_are_the_weighted_sum() -> None:

@@ -1,4 +1,4 @@
-"""The cross-attention process against loops, and what it must not see."""
+"""The cross-attention process against loops; padding and future events are never seen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from naive.cross import cross_attention, prefix_states
+from naive.cross import cross_attention, event_embeddings, prefix_states
 from neuroseqret.processes.cross_process import CrossProcess
 
 
@@ -40,6 +40,14 @@ def test_attention_and_states_are_those_of_the_loops(process: CrossProcess) -> N
             np.testing.assert_allclose(states[q, c].detach().numpy(), prefix_states(expected, *parts), rtol=1e-9)
         own = process.attend_self(query)[q].detach().numpy()
         np.testing.assert_allclose(own, cross_attention(query[q].numpy(), query[q].numpy(), *w, causal=True), rtol=1e-9)
+
+
+def test_embeddings_of_events_are_those_of_the_loops(process: CrossProcess) -> None:
+    times = torch.rand(2, 10).double().cumsum(1)  # more events than positions
+    marks = torch.randint(0, 5, (2, 10))  # some unknown
+    found = process.embed_events(times, marks).detach().numpy()
+    for row in range(2):
+        np.testing.assert_allclose(found[row], event_embeddings(process, times[row].tolist(), marks[row].tolist()))
 
 
 def test_padded_query_events_are_not_attended_to(process: CrossProcess) -> None:

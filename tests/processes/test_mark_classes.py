@@ -1,4 +1,4 @@
-"""Many marks: their classes, and that models of them stay small, learn, and keep what holds of all models."""
+"""Many marks: their classes, and models on such data stay small, learn, save and explain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": 
 
 
 def favourites(seed: int, number: int, **columns) -> EventSequences:
-    """Groups that differ in nothing but their fifty favourites among five thousand marks."""
+    """Groups that differ only in their fifty favourites among five thousand marks."""
     rng = np.random.default_rng(seed)
     liked = np.random.default_rng(7).integers(0, MARKS, (GROUPS, 50))
     lists = [(np.cumsum(rng.lognormal(0, 1, 30)), rng.choice(liked[i % GROUPS], 30)) for i in range(number)]
@@ -81,7 +81,7 @@ def test_a_mark_that_is_not_known_has_a_class_beyond_the_others():
 
 
 def test_vectors_do_not_grow_with_the_marks():
-    """5,000 marks of their own would be 40,000 numbers beside the Fisher vector's 45,000."""
+    """With 5,000 classes the Markov-renewal vector would have 40,000 numbers and the Fisher vector 45,000."""
     model = first_stage()
     assert model.marks == CORPUS.num_marks > 4000
     assert model.markov is not None
@@ -90,7 +90,7 @@ def test_vectors_do_not_grow_with_the_marks():
 
 
 def test_rare_marks_are_told_apart():
-    """The favourites are all that there is to learn, and no mark makes up more than a thousandth of the events."""
+    """There is nothing to learn but the favourites, and no mark is more than a thousandth of the events."""
     scores = first_stage().score(TEST, CORPUS)
     nearest = np.argsort(-scores, axis=1)[:, :10]
     same = (nearest % GROUPS) == (np.arange(len(TEST)) % GROUPS)[:, None]

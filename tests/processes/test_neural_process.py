@@ -104,6 +104,27 @@ def test_the_closed_form_is_the_gradient(seed):
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.parametrize("survival", [True, False])
+def test_fisher_vectors_are_the_naive_ones(survival):
+    model, inputs = process().double(), inputs_of(10)
+    inputs = Inputs(*(x.double() if x.dtype == torch.float32 else x for x in vars(inputs).values()))
+    inputs.marks[1, 0] = 7  # a mark that training never saw
+    with torch.no_grad():
+        states = model.encoder(inputs)
+        found = fisher.score(model.heads, inputs, states, survival)
+        slow = []
+        for row in range(len(inputs)):
+            n = int(inputs.lengths[row])
+            tail = inputs.tail[row] if survival and inputs.open_end[row] else None
+            events = inputs.gaps[row, :n], inputs.timed[row, :n], inputs.marks[row, :n].tolist()
+            slow.append(naive.fisher_score(model.heads, states[row], *events, tail))
+    np.testing.assert_allclose(found.numpy(), slow, rtol=1e-6, atol=1e-9)
+    information = fisher.DiagonalInformation(found.shape[1]).double()
+    information.update(found)
+    # The fast one adds a millionth of the mean moment to each, hence the tolerance.
+    np.testing.assert_allclose(information.whiten(found).numpy(), naive.fisher_vectors(slow), atol=1e-3)
+
+
 def test_the_gradient_by_all_parameters_is_that_of_one_sequence_after_another():
     settings = settings_of("default", {"encoder": {"width": 8, "max_length": 8}, "vector": {"fisher": "all"}})
     torch.manual_seed(0)
@@ -152,7 +173,7 @@ def test_blocks_hold_every_event_once_and_the_end_only_in_the_last():
         n = int(inputs.lengths[row])
         assert len(mine) == -(-n // 8)
         torch.testing.assert_close(mine.gaps[mine.mask], inputs.gaps[row, :n])
-        assert int(mine.lengths.max() - mine.lengths.min()) <= len(mine)  # of like size
+        assert int(mine.lengths.max() - mine.lengths.min()) <= len(mine)  # of about equal size
         assert not mine.open_end[:-1].any()
         assert mine.open_end[-1] == inputs.open_end[row]
 

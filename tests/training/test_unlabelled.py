@@ -24,5 +24,5 @@ def test_parts_are_runs_of_their_parent():
 
 
 def test_too_little_data_is_an_error():
-    with pytest.raises(UserError, match="two sequences with 4 events"):
+    with pytest.raises(UserError, match="at least two sequences with 4 events"):
         sub_sequence_task(random_sequences(0, number=3, longest=3))

@@ -1,0 +1,9 @@
+"""The relevance models, and the contract that every ranking method follows.
+
+base             the contract: RelevanceModel, Embedder, Reranker, Resumable
+card             the model card and the state of a trained method
+model_folder     writes and reads model folders
+presets          settings and presets of SelfAttention
+self_attention/  SelfAttention: embeds each sequence separately
+cross/           CrossAttention and HashCrossAttention: a first stage and a correction
+"""

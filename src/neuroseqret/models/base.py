@@ -1,11 +1,11 @@
-"""The contract of every ranking method, ours and the baselines.
+"""The contract of every ranking method, models and baselines.
 
     RelevanceModel   fit, score, save, load
-    Embedder         also embed: its sequences have vectors of their own, so it can be indexed
-    Reranker         also rerank: puts the best candidates of a first stage in a new order
-    Resumable        its fit takes a checkpoint folder and goes on where it was cut off
+    Embedder         also embed: gives each sequence a vector, so it can be indexed
+    Reranker         also rerank: reorders the best candidates of a first stage
+    Resumable        fit takes a checkpoint folder and continues an interrupted run
 
-What a method can do is its type. The public verbs check here, once, what marks and times mean (`Meaning.apply`); a
+The type of a method says what it can do. The public verbs check marks and time units here, once (`Meaning.apply`). A
 method implements `learn`, `compute_scores` (or `compute_embeddings`), `to_state` and `restore`.
 """
 
@@ -41,9 +41,9 @@ class RelevanceModel(ABC):
     """Scores corpus sequences by their relevance to a query; higher is more relevant."""
 
     name: ClassVar[str]
-    #: Raised by hand when what the method computes changes; kept with every result (see tests/golden).
+    #: Raised by hand when the results of the method change; stored with every result (see tests/golden).
     version: ClassVar[int] = 1
-    #: Whether it learns from relevance; one that does and gets no labels learns from sub-sequences of the corpus.
+    #: Whether it learns from relevance labels; if there are none, it learns from sub-sequences of the corpus.
     needs_labels: ClassVar[bool] = True
 
     def __init__(self, settings: BaseModel, preset: str | None = None) -> None:
@@ -64,15 +64,15 @@ class RelevanceModel(ABC):
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
-        """Learn from the queries whose `split` is train, select on those whose `split` is validation.
+        """Learn from the queries whose `split` is train; select weights on those whose `split` is validation.
 
-        Queries of any other split are never looked at. Without a `split` column the queries are split here, by
-        `source` where there is one. `relevance` defaults to `Relevance.from_groups(queries, corpus)`; without any
-        label the method learns from sub-sequences of the corpus and warns. `checkpoint` is a folder from which a run
-        that was cut off goes on.
+        Queries of other splits are not used. Queries without a `split` column are split here, by `source` if there is
+        one. `relevance` defaults to `Relevance.from_groups(queries, corpus)`. Without any labels the method learns from
+        sub-sequences of the corpus, with a warning. `checkpoint` is a folder; if a run is interrupted, the same call
+        continues from there.
         """
         if checkpoint is not None and not isinstance(self, Resumable):
-            raise UserError(f"{self.name!r} does not learn in steps and needs no checkpoint; leave it out")
+            raise UserError(f"{self.name!r} does not learn in steps and takes no checkpoint; leave out 'checkpoint'")
         task = TrainingTask.of(
             queries,
             corpus,
@@ -85,7 +85,7 @@ class RelevanceModel(ABC):
         return self.fit_task(task)
 
     def fit_task(self, task: TrainingTask) -> Self:
-        """Learn a task that is prepared already; `fit` prepares it and calls this."""
+        """Learn from a task; `fit` builds one from its arguments and calls this."""
         outcome = self.learn(task)
         self.log = task.log
         meaning = self.learned_meaning(task)
@@ -107,25 +107,26 @@ class RelevanceModel(ABC):
         return self
 
     def learned_meaning(self, task: TrainingTask) -> Meaning:
-        """What marks and times mean after learning: what they mean in the corpus."""
+        """What marks and times mean to the trained method: the same as in the corpus."""
         return Meaning.of(task.given_corpus)
 
     @abstractmethod
     def learn(self, task: TrainingTask) -> Outcome:
-        """Learn the task; the card is made from the outcome."""
+        """Learn from the task and return what goes into the model card."""
 
     # ---------------------------------------------------------------- use
 
     @property
     def meaning(self) -> Meaning:
-        """What marks and times mean to the method; nothing is known before it is trained."""
+        """What marks and times mean to the method; unknown until it is trained."""
         return Meaning() if self.card is None else self.card.meaning
 
     def score(self, queries: Sequences, candidates: EventSequences, *, unknown_marks: UnknownMarks = "error") -> Scores:
-        """Relevance of every candidate: (candidates,) for one `EventSequence`, else (queries, candidates).
+        """Return the relevance of every candidate: (candidates,) for one `EventSequence`, else (queries, candidates).
 
-        A pair's score does not depend on the other queries and candidates. Marks are taken by name; `unknown_marks`
-        says what to do with marks that the method never met: `error`, `drop` the events, or `keep` them as one mark.
+        The score of a pair does not depend on the other queries and candidates. Marks are matched by name.
+        `unknown_marks` says what to do with marks that the method does not know: `error` raises, `drop` leaves the
+        events out, `keep` treats all of them as one unknown mark.
         """
         asked = self.meaning.apply(EventSequences.of(queries), unknown_marks)
         scores = self.compute_scores(asked, self.meaning.apply(candidates, unknown_marks))
@@ -133,58 +134,61 @@ class RelevanceModel(ABC):
 
     @abstractmethod
     def compute_scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
-        """(queries, candidates), of sequences whose marks are numbered as the method's."""
+        """Return scores (queries, candidates); the marks of the sequences have the method's numbers."""
 
     # ---------------------------------------------------------------- keep
 
     def trained_card(self, **more: Any) -> ModelCard:
-        """The card with further fields filled in; an untrained method is an error."""
+        """Return the card with further fields filled in; raise if the method is not trained."""
         if self.card is None:
-            raise UserError(f"{self.name!r} is not trained; call fit or load a model folder")
+            raise UserError(f"{self.name!r} is not trained; call 'fit', or load a model folder")
         return self.card.model_copy(update=more)
 
     @abstractmethod
     def to_state(self) -> ModelState:
-        """The trained method as card and tensors."""
+        """Return the trained method as card and tensors."""
 
     @abstractmethod
     def restore(self, state: ModelState) -> None:
-        """Take over what `to_state` gave; the settings are those of the card already."""
+        """Load the state that `to_state` returned; the settings are already those of the card."""
 
     @classmethod
     def from_state(cls, state: ModelState) -> Self:
-        """The trained method that `to_state` described."""
+        """Build the trained method from the state that `to_state` returned."""
         made = cls(**state.card.settings)
         made.preset, made.card = state.card.preset, state.card
         made.restore(state)
         return made
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the model folder: `config.json` and `model.safetensors`, complete or not at all."""
+        """Write the model folder (`config.json`, `model.safetensors`, training log), complete or not at all."""
         return write_state(folder, self.to_state(), self.log.files())
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
-        """Read a model folder; a foreign, damaged or newer one is one clear `UserError`."""
+        """Read a model folder; raise a `UserError` of one line if it is damaged or of another kind or version."""
         state = read_state(folder, cls.name)
         try:
             return cls.from_state(state)
         except (KeyError, ValueError, RuntimeError, TypeError) as error:
             raise UserError(
-                f"{folder}: config and tensors do not fit together ({error}); fit the model again"
+                f"{folder}: config.json and model.safetensors do not fit together ({error}); fit the model again"
             ) from error
 
 
 class Embedder(RelevanceModel):
-    """A method whose sequences have vectors of their own: it can be indexed."""
+    """A method that gives each sequence a vector, so it can be indexed."""
 
     def embed(self, sequences: Sequences, role: Role = "corpus", *, unknown_marks: UnknownMarks = "error") -> Scores:
-        """Unit vectors (sequences, dimension) float32; a query may be embedded differently from the corpus."""
+        """Return unit vectors (sequences, dimension) float32.
+
+        `role` is "query" or "corpus": some methods embed queries differently. `unknown_marks` as in `score`.
+        """
         return self.compute_embeddings(self.meaning.apply(EventSequences.of(sequences), unknown_marks), role)
 
     @abstractmethod
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:
-        """(sequences, dimension), of sequences whose marks are numbered as the method's."""
+        """Return unit vectors (sequences, dimension); the marks of the sequences have the method's numbers."""
 
     @property
     def score_is_cosine(self) -> bool:
@@ -197,7 +201,7 @@ class Embedder(RelevanceModel):
 
 
 class Reranker(RelevanceModel):
-    """A second stage: puts the best candidates of its first stage in a new order."""
+    """A second stage: reorders the best candidates of its first stage."""
 
     @abstractmethod
     def rerank(
@@ -209,10 +213,11 @@ class Reranker(RelevanceModel):
         *,
         unknown_marks: UnknownMarks = "error",
     ) -> Scores:
-        """The whole corpus in the first stage's order, its `depth` best put into the order of this model's scores.
+        """Rank the corpus by the first stage, and its `depth` best candidates by this model; return sortable numbers.
 
-        Shapes as in `score`. The numbers are ranks (listed candidates) and differences of first-stage scores (the
-        others), made to be sorted. `first_stage_scores` (queries, corpus) spares the first stage's work.
+        Shapes as in `score`. The reordered candidates get positive ranks, highest first; all others get the difference
+        of their first-stage score to the best one, at most 0. Pass `first_stage_scores` (queries, corpus) if you have
+        them already. `unknown_marks` as in `score`.
         """
 
     @abstractmethod
@@ -224,8 +229,8 @@ class Reranker(RelevanceModel):
         *,
         unknown_marks: UnknownMarks = "error",
     ) -> Scores:
-        """Scores of the listed corpus rows of each query: (queries, depth)."""
+        """Return the scores of the listed corpus rows of each query: (queries, depth)."""
 
 
 class Resumable(RelevanceModel):
-    """Learns in steps: with `fit(checkpoint=FOLDER)` a run that was cut off goes on where it was."""
+    """A method that learns in steps: `fit(checkpoint=FOLDER)` continues a run that was interrupted."""

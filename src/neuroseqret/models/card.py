@@ -1,7 +1,7 @@
 """The model card: what a trained method is and what its numbers mean, with the same fields for every method.
 
-A trained method is a `ModelState`: its card and its tensors. `to_state` and `from_state` of a method convert to and
-from it; `model_folder` writes and reads it.
+A trained method is a `ModelState`: its card and its tensors. The methods convert to and from it (`to_state`,
+`from_state`); `model_folder` writes and reads it.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from neuroseqret.processes.time_scale import TimeScale
 
 
 class ModelCard(BaseModel):
-    """Everything about a trained method but its tensors."""
+    """Everything about a trained method except its tensors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: str  # the method's name
+    model: str  # name of the method
     method_version: int = Field(ge=1)
     preset: str | None = None  # None for methods without presets
-    settings: dict[str, Any] = {}  # all of them, so that a changed default does not change a saved model
+    settings: dict[str, Any] = {}  # all of them, so that a new default does not change a saved model
 
-    marks: int = Field(ge=1)  # how many are known
+    marks: int = Field(ge=1)  # number of known marks
     mark_names: tuple[str, ...] | None = None
     time_unit: str | None = None
     time_scale: TimeScale | None = None  # None for methods that have none
-    constants: dict[str, float] = {}  # further numbers that scores depend on, such as strengths
+    constants: dict[str, float] = {}  # other numbers that scores depend on, such as strengths
 
     seed: int
     unlabelled: bool = False  # learned from sub-sequences of the corpus
     train_queries: int = Field(default=0, ge=0)
     corpus_fingerprint: str
-    validation: dict[str, float] = {}  # measures on the validation queries, empty without any
-    notes: dict[str, Any] = {}  # how choices were made; no score depends on it
+    validation: dict[str, float] = {}  # measures on the validation queries; empty if there are none
+    notes: dict[str, Any] = {}  # how choices were made; scores do not depend on it
 
-    first_stage: ModelCard | None = None  # of a second stage
+    first_stage: ModelCard | None = None  # card of the first stage, if this is a second stage
 
     @property
     def meaning(self) -> Meaning:
@@ -58,22 +58,22 @@ class ModelState:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What learning came to: measures on the validation queries, and how choices were made."""
+    """What `learn` reports: measures on the validation queries, and notes on how choices were made."""
 
     validation: dict[str, float]
     notes: dict[str, Any]
 
     @classmethod
     def of(cls, measure: str, best: float | None, **notes: Any) -> Outcome:
-        """One measure, or none without validation queries."""
+        """Return an outcome with one measure, or without any if `best` is None."""
         return cls({} if best is None else {measure: best}, notes)
 
 
 def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with `prefix.`, without it."""
+    """Return the tensors whose names start with `prefix.`, with the prefix removed."""
     return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
 
 
 def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors with `prefix.` before their names; the inverse of `under`."""
+    """Return the tensors with `prefix.` added to their names; the inverse of `under`."""
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}

@@ -1,8 +1,8 @@
 """The model folder: `config.json` and `model.safetensors`, written complete or not at all, checked when read.
 
-`config.json` is the model card with a head: the format's and the library's version, a hash of the tensor file and one
-of itself, so that a truncated, exchanged or edited file is found before it is used: another scale or strength would
-change every score and break nothing. Nothing is ever unpickled.
+`config.json` is the model card with a head: the versions of format and library, a hash of the tensor file and a hash of
+the configuration itself. A truncated, swapped or edited file is detected by its hash; otherwise an edited time scale
+would silently change every score. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEAD = ("format", "format_version", "library_version", "tensors_blake2b", CONFI
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What `config.json` says: the card, the hash of the tensors that belong to it, and who wrote it."""
+    """The content of `config.json`: the card, the hash of the tensor file, and the library version that wrote it."""
 
     card: ModelCard
     tensors_blake2b: str
@@ -41,12 +41,12 @@ class SavedModel:
 
 
 def write_state(folder: str | PathLike[str], state: ModelState, extras: Mapping[str, bytes] | None = None) -> Path:
-    """Write a model folder in one step; `extras` are further files by name (`training.*`: log and curve).
+    """Write a model folder, complete or not at all; `extras` are further files by name (`training.*`).
 
-    A folder that exists is replaced only if it is a model folder (or empty) with nothing else in it.
+    An existing folder is replaced only if it is empty, or a model folder that holds no other files.
     """
     with new_folder(folder, *HOLDS) as temporary:
-        # safetensors wants contiguous tensors that share no memory, and would write a file that nobody else may read.
+        # safetensors needs contiguous tensors that share no memory; its own save_file makes the file private.
         content = save({k: v.detach().cpu().contiguous().clone() for k, v in state.tensors.items()})
         (temporary / TENSORS).write_bytes(content)
         head = {
@@ -64,7 +64,7 @@ def write_state(folder: str | PathLike[str], state: ModelState, extras: Mapping[
 
 
 def read_saved(folder: str | PathLike[str]) -> SavedModel:
-    """What the configuration of a model folder says, after checking that it is one and that its version is known."""
+    """Read and check `config.json`: it must be of a model folder, of a known version, and unchanged."""
     path = Path(folder) / CONFIG
     if not path.is_file():
         raise UserError(f"{folder}: not a model folder ({CONFIG} is missing); make one with 'neuroseqret fit'")
@@ -73,14 +73,14 @@ def read_saved(folder: str | PathLike[str]) -> SavedModel:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: damaged ({error}); fit the model again") from error
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise UserError(f"{path}: not written by neuroseqret; make a model with 'neuroseqret fit'")
+        raise UserError(f"{path}: not written by neuroseqret; make a model folder with 'neuroseqret fit'")
     if config.get("format_version") != FORMAT_VERSION:
         raise UserError(
-            f"{path}: format version {config.get('format_version')} (library {config.get('library_version')}), this "
-            f"library reads {FORMAT_VERSION}; fit the model again or install the library version that wrote it"
+            f"{path}: has format version {config.get('format_version')} (library {config.get('library_version')}), but "
+            f"this library reads version {FORMAT_VERSION}; fit the model again, or install the library that wrote it"
         )
-    told = config.pop(CONFIG_HASH, None)
-    if told != _hash_of_config(config):
+    stored = config.pop(CONFIG_HASH, None)
+    if stored != _hash_of_config(config):
         raise UserError(f"{path}: changed since it was written; restore it or fit the model again")
     head = {name: config.pop(name, None) for name in _HEAD}
     try:
@@ -93,12 +93,12 @@ def read_saved(folder: str | PathLike[str]) -> SavedModel:
 
 
 def read_card(folder: str | PathLike[str]) -> ModelCard:
-    """The card of a model folder."""
+    """Read the card of a model folder."""
     return read_saved(folder).card
 
 
 def read_state(folder: str | PathLike[str], name: str) -> ModelState:
-    """Card and tensors of a model folder of the given method; one clear `UserError` if anything is wrong."""
+    """Read card and tensors of a model folder of the named method; raise a `UserError` if anything is wrong."""
     saved = read_saved(folder)
     if saved.card.model != name:
         raise UserError(f"{folder}: holds a {saved.card.model!r} model, not {name!r}")
@@ -106,7 +106,7 @@ def read_state(folder: str | PathLike[str], name: str) -> ModelState:
     if not path.is_file():
         raise UserError(f"{folder}: {TENSORS} is missing; fit the model again")
     if _hash(path) != saved.tensors_blake2b:
-        raise UserError(f"{path}: not the file that was saved (truncated or changed); fit the model again")
+        raise UserError(f"{path}: truncated or changed since it was written; restore it or fit the model again")
     try:
         return ModelState(saved.card, load_file(path))
     except (SafetensorError, OSError) as error:
@@ -114,7 +114,7 @@ def read_state(folder: str | PathLike[str], name: str) -> ModelState:
 
 
 def _hash_of_config(config: Mapping[str, Any]) -> str:
-    """Of what the configuration says, however its file is laid out."""
+    """Hash the content of the configuration, whatever the layout of its file."""
     text = json.dumps(config, sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

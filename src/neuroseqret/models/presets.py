@@ -1,7 +1,7 @@
-"""Settings of SelfAttention, and the presets: data, not branches in the model.
+"""The settings of SelfAttention and its presets. A preset is data; the model has no branches on its name.
 
-`default` is one recipe for all data. `paper` is the paper's model to the letter of its equations, with the values
-that most of its data sets share; `paper-audio` ... `paper-amazon` have the values of its tables.
+`default` is one recipe for all data. `paper` is the model of the paper, equation by equation, with the values that most
+of its data sets share. `paper-audio` ... `paper-amazon` have the values of its table for each data set.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class EncoderSettings(_Settings):
     blocks: int = Field(default=2, ge=1)
     heads: int = Field(default=1, ge=1)
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    max_length: int = Field(default=64, ge=8)  # events of one block; longer sequences are encoded in blocks
+    max_length: int = Field(default=64, ge=8)  # events per block; longer sequences are encoded in blocks
 
 
 class VectorSettings(_Settings):
-    """What the vector of a sequence is made of; each part whitened by the corpus."""
+    """The parts of the vector of a sequence; each part is whitened over the corpus."""
 
-    # "all": gradients by every parameter of the point process, the reference; some ten times longer and slower
+    # "all": gradients by every parameter of the point process, about ten times as long and slow
     fisher: Literal["heads", "all", "none"] = "heads"
-    whitening: bool = True  # of the Fisher vector; False: the information I is taken as 1
+    whitening: bool = True  # of the Fisher vector; False: the information I is 1
     pooled: bool = True  # mean, sd and maximum of the states
-    markov: bool = True  # the Markov-renewal process
-    survival: bool = True  # the likelihood of nothing happening until the window's end
+    markov: bool = True  # features of the Markov-renewal process
+    survival: bool = True  # likelihood that nothing happens until the end of the window
 
 
 class ProjectionSettings(_Settings):
-    """The learned metric on top."""
+    """The learned metric on top of the vector."""
 
     kind: Literal["none", "linear", "mlp"] = "mlp"
     hidden: int = Field(default=384, ge=1)
@@ -53,12 +53,12 @@ class ProjectionSettings(_Settings):
 
 
 class SimilaritySettings(_Settings):
-    """gamma * Sim, added to kappa."""
+    """The term gamma * Sim, which is added to kappa."""
 
     form: Literal["none", "literal", "normalised"] = "none"
     gamma: float = 0.1
     terms: Literal["both", "times", "marks"] = "both"
-    kernel: bool = True  # False: without kappa, the model-independent score alone
+    kernel: bool = True  # False: without kappa, only the model-independent score
 
 
 class UnwarpSettings(_Settings):
@@ -69,15 +69,17 @@ class UnwarpSettings(_Settings):
 
 
 class LossSettings(_Settings):
+    """The ranking loss and the terms added to it."""
+
     kind: Literal["softmax", "hinge"] = "softmax"
     temperature: float = Field(default=0.1, gt=0)
     margin: float = Field(default=0.5, gt=0)
-    likelihood: float = Field(default=0.1, ge=0)  # weight of the mean negative log-likelihood of an event
-    proxies: float = Field(default=0.5, ge=0, le=1)  # of the second phase: share of the loss against groups' proxies
+    likelihood: float = Field(default=0.1, ge=0)  # weight of the negative log-likelihood per event
+    proxies: float = Field(default=0.5, ge=0, le=1)  # in the head phase: share of the loss against proxies of groups
 
 
 class BatchSettings(_Settings):
-    """Anchors of a training step, and how their sequences are varied."""
+    """The anchors of a training step, and the crop of their sequences."""
 
     size: int = Field(default=64, ge=2)
     pseudo_share: float = Field(default=0.5, ge=0, le=1)
@@ -86,7 +88,7 @@ class BatchSettings(_Settings):
 
 
 class SelfAttentionSettings(_Settings):
-    """All of a SelfAttention model."""
+    """All settings of a SelfAttention model."""
 
     encoder: EncoderSettings = EncoderSettings()
     vector: VectorSettings = VectorSettings()
@@ -97,17 +99,15 @@ class SelfAttentionSettings(_Settings):
     batch: BatchSettings = BatchSettings()
     warm_up: LoopSettings = LoopSettings(steps=60)
     joint: LoopSettings = LoopSettings(steps=400)
-    joint_epochs: float = Field(
-        default=10.0, gt=0
-    )  # few sequences get fewer joint steps: the encoder learns them by heart
-    head_batch: int = Field(default=128, ge=2)  # anchors of a step of the second phase
-    head: LoopSettings | None = LoopSettings(steps=4000, learning_rate=2e-3, weight_decay=1e-3)  # None: no second phase
-    head_work: float = Field(default=6e11, gt=0)  # multiply-adds of its forward passes: long vectors get fewer steps
+    joint_epochs: float = Field(default=10.0, gt=0)  # limits the joint steps: the encoder overfits few sequences
+    head_batch: int = Field(default=128, ge=2)  # anchors of a step of the head phase
+    head: LoopSettings | None = LoopSettings(steps=4000, learning_rate=2e-3, weight_decay=1e-3)  # None: no head phase
+    head_work: float = Field(default=6e11, gt=0)  # multiply-adds of all its forward passes: limits the steps
 
 
 DEFAULT = SelfAttentionSettings()
 
-#: The table of the paper: gamma, delta (margin), batch size, D.
+#: The paper's table of hyperparameters: gamma, delta (margin), batch size, D.
 PAPER_TABLE: dict[str, tuple[float, float, int, int]] = {
     "audio": (0.1, 0.5, 32, 64),
     "celebrity": (0.1, 0.5, 32, 64),
@@ -143,14 +143,14 @@ PRESETS: dict[str, SelfAttentionSettings] = {
 
 
 def settings_of(preset: str, overrides: Mapping[str, Any]) -> SelfAttentionSettings:
-    """A preset with some values replaced; nested settings take a mapping: `encoder={"width": 64}`."""
-    return chosen(PRESETS, preset, overrides)
+    """Return a preset with some values replaced; nested settings take a mapping: `encoder={"width": 64}`."""
+    return resolve_preset(PRESETS, preset, overrides)
 
 
-def chosen(presets: Mapping[str, S], preset: str, overrides: Mapping[str, Any]) -> S:
-    """One of the presets with some values replaced; whatever is wrong with either is one clear line."""
+def resolve_preset(presets: Mapping[str, S], preset: str, overrides: Mapping[str, Any]) -> S:
+    """Return one of the presets with some values replaced; raise a `UserError` if name or values are wrong."""
     if preset not in presets:
-        raise UserError(f"no preset is called {preset!r}; there are {', '.join(presets)}")
+        raise UserError(f"no preset is called {preset!r}; choose one of {', '.join(presets)}")
     base = presets[preset]
     try:
         return type(base).model_validate(_merge(base.model_dump(), overrides))

@@ -1,0 +1,23 @@
+"""Generative models of event sequences and the statistics that come from them.
+
+Neural point process
+    time_scale           the time scale of the data; network inputs of padded events
+    mark_classes         a bounded number of classes for many marks
+    dropout              dropout from random bytes, cheap on a CPU
+    encoder              causal self-attention over events
+    heads                log-normal gap and softmax mark of the next event; the log-likelihood
+    neural_process       encoder and heads together
+    fisher               Fisher vectors: the gradient of the log-likelihood, whitened
+
+Queries against candidates
+    unwarp               a learned monotone map of query times
+    similarity           model-independent similarity of times and marks
+    cross_process        the likelihood of a corpus sequence given a query
+    divergence           Kullback-Leibler divergence between next-event distributions
+
+Markov-renewal process
+    markov_renewal       tables of marks and gaps, and their whitened features
+    markov_loops         the compiled loops of markov_renewal
+    event_tables         events as cells of contingency tables
+    conditioned_tables   tables conditioned on sets of sequences
+"""

@@ -1,7 +1,7 @@
 r"""The cross-attention point process: the likelihood of a corpus sequence given a query sequence.
 
-Every corpus event j attends to all events i of the query; what it gathers is summed up over the past and predicts
-the next corpus event:
+Every corpus event j attends to all events i of the query. The results are summed over the past corpus events, and the
+sum predicts the next corpus event:
 
 .. math::
     y_i &= w_x[x_i] + w_t t_i + w_{\Delta} (t_i - t_{i-1}) + b_y + p_i \\
@@ -10,8 +10,8 @@ the next corpus event:
     \bar h_r &= \sum_{j \le r} [w_{\bar h} \odot \mathrm{ReLU}(h_j \odot w_f + b_o) + b_{\bar h}],
         \qquad \bar h_0 = 0
 
-:math:`\bar h_r` goes into the heads (log-normal gap, softmax mark) that predict event r + 1. Conditioning a sequence on
-itself masks the attention causally (i <= j), or it would see the future that it is asked to predict.
+The heads (log-normal gap, softmax mark) predict event r + 1 from :math:`\bar h_r`. If a sequence is conditioned on
+itself, the attention is causal (i <= j); otherwise it would see the events that it has to predict.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from neuroseqret.processes.heads import NextEventHeads
 
-_FAR_TIME = 1e6  # times beyond this many typical gaps count as this
-_LARGE_LOGIT = 1e6  # single precision holds larger ones to a sixteenth and worse
+_FAR_TIME = 1e6  # times are clipped here, in typical gaps
+_LARGE_LOGIT = 1e6  # above this, single precision resolves logits to 1/16 at best
 
 
 class CrossProcess(nn.Module):
-    """See the module's docstring. Shapes: Q queries of up to I events, C candidates each, of up to J events."""
+    """The process above. Shapes: Q queries of up to I events, C candidates for each query, of up to J events."""
 
     def __init__(self, marks: int, width: int = 32, positions: int = 512) -> None:
         super().__init__()
         self.marks = marks
-        self.mark = nn.Embedding(marks + 1, width)  # the last row stands for every mark unseen in training
+        self.mark = nn.Embedding(marks + 1, width)  # the last row is for all marks unseen in training
         self.clock = nn.Linear(2, width)  # w_t, w_delta and b_y
         self.position = nn.Parameter(0.02 * torch.randn(positions, width))
         self.query = nn.Linear(width, width, bias=False)  # W^S
@@ -44,14 +44,14 @@ class CrossProcess(nn.Module):
         self.value = nn.Linear(width, width, bias=False)  # W^V
         self.feed = nn.Parameter(torch.ones(width))  # w_f
         self.feed_bias = nn.Parameter(torch.zeros(width))  # b_o
-        self.out = nn.Parameter(torch.full((width,), 0.1))  # w_hbar; small, as the sum runs over all events
+        self.out = nn.Parameter(torch.full((width,), 0.1))  # w_hbar; small because the sum runs over all events
         self.out_bias = nn.Parameter(torch.zeros(width))  # b_hbar
         self.heads = NextEventHeads(marks, width)
 
     def embed_events(self, times: Tensor, marks: Tensor) -> Tensor:
-        """y of events: times (B, L) in typical gaps since the start, marks (B, L) -> (B, L, D).
+        """Return y of events: times (B, L) in typical gaps since the start, marks (B, L) -> (B, L, D).
 
-        Events beyond the last learned position share it.
+        Events beyond the last learned position use that position.
         """
         gaps = torch.diff(times, dim=-1, prepend=torch.zeros_like(times[..., :1]))
         clock = torch.stack([times, gaps], dim=-1).clamp(-_FAR_TIME, _FAR_TIME).to(self.clock.weight.dtype)
@@ -60,29 +60,29 @@ class CrossProcess(nn.Module):
         return embedded
 
     def attend(self, corpus: Tensor, query: Tensor, query_mask: Tensor) -> Tensor:
-        """h of corpus events over query events: (Q, C, J, D), (Q, I, D), mask (Q, I) -> (Q, C, J, D)."""
-        asked = self.query(corpus).flatten(1, 2)  # all candidates of a query share its keys: one product
+        """Return h of corpus events over query events: (Q, C, J, D), (Q, I, D), mask (Q, I) -> (Q, C, J, D)."""
+        asked = self.query(corpus).flatten(1, 2)  # all candidates of a query share its keys, so one product is enough
         mask = None if bool(query_mask.all()) else query_mask[:, None, None]
         held = _attention(asked[:, None], self.key(query)[:, None], self.value(query)[:, None], attn_mask=mask)
         return held[:, 0].reshape(corpus.shape)
 
     def attend_self(self, sequences: Tensor) -> Tensor:
-        """h of events (B, L, D) over the same sequence's events up to themselves; right padding is never seen."""
+        """Return h of events (B, L, D) over the same sequence up to each event; right padding is never seen."""
         query, key, value = (layer(sequences)[:, None] for layer in (self.query, self.key, self.value))
         return _attention(query, key, value, is_causal=True)[:, 0]
 
     def states(self, attended: Tensor) -> Tensor:
-        """hbar_0 ... hbar_L: (..., L, D) -> (..., L + 1, D)."""
+        """Return hbar_0 ... hbar_L: (..., L, D) -> (..., L + 1, D)."""
         step = self.out * functional.relu(attended * self.feed + self.feed_bias) + self.out_bias
         return functional.pad(step.cumsum(-2), (0, 0, 1, 0))
 
 
 def _attention(query: Tensor, key: Tensor, value: Tensor, **mask: Tensor | bool | None) -> Tensor:
-    """Attention of (B, 1, L, D) tensors, whose gradient is right for large logits too.
+    """Attention over (B, 1, L, D) tensors whose gradient is also right for large logits.
 
-    Times are not scaled down, so a sequence of thousands of typical gaps has logits beyond all measure. Fused kernels
-    compute their weights anew for the gradient, as exp(logit - log of the sum): a rounded difference of two numbers of
-    1e8 makes a weight of e^8 of what should be 1. The explicit form keeps the weights.
+    Times are not scaled down, so a sequence of thousands of typical gaps has huge logits. Fused kernels recompute their
+    weights for the gradient as exp(logit - log of the sum). With logits around 1e8 the rounding error of this
+    difference can turn a weight of 1 into e^8. The explicit form keeps the weights instead.
     """
     explicit = False
     if torch.is_grad_enabled():

@@ -1,13 +1,13 @@
-r"""Kullback-Leibler divergence between next-event distributions, closed form.
+r"""Kullback-Leibler divergence between next-event distributions, in closed form.
 
-A next event has a log-normal gap and a categorical mark, independent of one another, so the divergences add:
+A next event has a log-normal gap and a categorical mark, independent of each other, so their divergences add up:
 
 .. math::
     \mathrm{KL}(N(\mu_1, \sigma_1) \| N(\mu_2, \sigma_2)) &= \log\frac{\sigma_2}{\sigma_1}
         + \frac{\sigma_1^2 + (\mu_1 - \mu_2)^2}{2 \sigma_2^2} - \frac12 \\
     \mathrm{KL}(m_1 \| m_2) &= \sum_x m_1(x) \log\frac{m_1(x)}{m_2(x)}
 
-(log-normals have the divergence of their normals, for it does not change under the exponential map.)
+(The divergence does not change under the exponential map, so log-normals have the divergence of their normals.)
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from neuroseqret.processes.heads import NextEvent
 
 
 def all_pairs_divergence(first: NextEvent, first_mask: Tensor, second: NextEvent, second_mask: Tensor) -> Tensor:
-    r"""Sum over all pairs of states, :math:`\sum_{c \in H_c} \sum_{q \in H_q} \mathrm{KL}(p_c \| p_q)`, in linear time.
+    r"""Return :math:`\sum_{c \in H_c} \sum_{q \in H_q} \mathrm{KL}(p_c \| p_q)`, over all pairs of states.
 
-    `first` holds (..., C, J) states and `second` (..., I), masks likewise; the result is (..., C). Every term is a
-    product of something of the first and something of the second state, so that sums over each side suffice.
+    It takes time linear in the number of states.
+    `first` holds (..., C, J) states and `second` (..., I), with masks of the same shapes; the result is (..., C). Every
+    term is a product of one factor per side, so sums over each side are enough.
     """
     kind = first.mu.dtype
-    # The square of a difference as a difference of squares: single precision would lose it where means are far from 0.
+    # (mu_1 - mu_2)^2 is expanded below; in single precision the terms would cancel if the means are far from 0.
     first, second = (NextEvent(*(x.double() for x in vars(event).values())) for event in (first, second))
     one, two = first_mask.double(), second_mask.double()
     n1, n2 = one.sum(-1), two.sum(-1)[..., None]  # (..., C), (..., 1)

@@ -1,7 +1,7 @@
-"""Dropout from random bytes: the same as torch's, an order of magnitude cheaper on a CPU.
+"""Dropout from random bytes: the same as torch's, but ten times cheaper on a CPU.
 
-Torch draws one Bernoulli number at a time from its Mersenne twister, which took a seventh of a training step. Here one
-byte an element comes from a fast generator, itself seeded by torch's, so that `torch.manual_seed` still decides.
+Torch draws one Bernoulli number at a time from its Mersenne twister, which took a seventh of a training step. Here each
+element takes one byte from a fast generator. Torch's generator seeds it, so `torch.manual_seed` still decides.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from torch import Tensor, nn
 
 
 def dropout(values: Tensor, share: float) -> Tensor:
-    """Zero a random share (to 1/256) of the values and scale the others, so that the mean stays."""
+    """Set a random share (rounded to 1/256) of the values to zero and scale up the others to keep the mean."""
     limit = round(share * 256)
     if limit <= 0:
         return values
     seed = int(torch.randint(2**62, (1,)))
     drawn = np.random.Generator(np.random.SFC64(seed)).bytes(values.numel())
-    # bytearray: writable memory, which torch asks for
+    # torch asks for writable memory, hence the bytearray
     kept = torch.frombuffer(bytearray(drawn), dtype=torch.uint8).view(values.shape) >= limit
     return values * (kept.to(values) * (256 / (256 - limit)))
 
 
 class Dropout(nn.Module):
-    """`dropout` in training, nothing otherwise."""
+    """Applies `dropout` in training mode and nothing otherwise."""
 
     def __init__(self, share: float) -> None:
         super().__init__()

@@ -1,14 +1,14 @@
-r"""Causal self-attention over events: state :math:`h_i` sums up the inputs of events up to i and predicts event i + 1.
+r"""Causal self-attention over events: state :math:`h_i` encodes the inputs of events 1 to i and predicts event i + 1.
 
-(Two of an event's inputs are relative to its whole sequence: its gap less the mean gap, and its place in the window.)
+(Two inputs of an event depend on the whole sequence: its gap relative to the mean gap, and its place in the window.)
 
-Input of event i: :math:`y_i = E_{x_i} + W [zg_i, zs_i, t_i/T, \dots] + p_i`, a learned vector for the begin (state 0,
-which predicts the first event), then N_b blocks
+The input of event i is :math:`y_i = E_{x_i} + W [zg_i, zs_i, t_i/T, \dots] + p_i`. State 0, which predicts the first
+event, starts from a learned vector. Then come N_b blocks
 
 .. math:: y \leftarrow y + \mathrm{Attention}(\mathrm{LN}(y)), \qquad y \leftarrow y + \mathrm{FFN}(\mathrm{LN}(y)),
 
-and a last layer norm. Sequences are right-padded, so the causal mask alone keeps the padding out of every event's
-state. Marks that training never saw share one embedding of their own.
+and a last layer norm. Sequences are right-padded, so the causal mask alone keeps the padding out of every state. All
+marks unseen in training share one embedding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from neuroseqret.processes.time_scale import INPUT_WIDTH, Inputs
 
 
 class EventEncoder(nn.Module):
-    """(B, L) events to (B, L + 1, D) states; L at most `max_length` (longer sequences go in blocks)."""
+    """Maps (B, L) events to (B, L + 1, D) states. L is at most `max_length`; longer sequences are split into blocks."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class EventEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.marks, self.max_length = marks, max_length
-        self.mark = nn.Embedding(marks + 1, width)  # the last one: any unknown mark
+        self.mark = nn.Embedding(marks + 1, width)  # the last row is for all unknown marks
         self.value = nn.Linear(INPUT_WIDTH, width)
         self.position = nn.Parameter(torch.randn(max_length + 1, width) * 0.1)
         self.dropout = Dropout(dropout)
@@ -44,6 +44,7 @@ class EventEncoder(nn.Module):
         nn.init.normal_(self.mark.weight, std=0.5)
 
     def forward(self, inputs: Inputs) -> Tensor:
+        """Return the states h_0 ... h_L: (B, L + 1, D)."""
         length = inputs.marks.shape[1]
         events = self.value(inputs.values).add_(self.mark(inputs.marks.clamp(max=self.marks)))  # (B, L, D)
         begin = self.position[:1].expand(len(events), 1, -1)
@@ -56,7 +57,7 @@ class EventEncoder(nn.Module):
 
 
 class AttentionBlock(nn.Module):
-    """One pre-norm block: causal attention, then a feed-forward net twice as wide."""
+    """One pre-norm block: causal attention, then a feed-forward network twice as wide."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -68,13 +69,14 @@ class AttentionBlock(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor) -> Tensor:
-        # Into what a layer has just made, which nothing else needs: new memory is what small layers spend time on.
+        # Add in place, into the layer's fresh output: small layers spend most of their time on new memory.
         states = self.dropout(self.out(self.attend(self.norm_attention(states)))).add_(states)
         inner = torch.relu_(self.widen(self.norm_forward(states)))
         updated: Tensor = self.dropout(self.narrow(inner)).add_(states)
         return updated
 
     def attend(self, states: Tensor) -> Tensor:
+        """Return causal multi-head attention of the states to themselves: (B, L, D) -> (B, L, D)."""
         size, length, width = states.shape
         mixed = self.query_key_value(states).view(size, length, 3, self.heads, width // self.heads)
         query, key, value = mixed.permute(2, 0, 3, 1, 4)  # each (B, heads, L, D / heads)

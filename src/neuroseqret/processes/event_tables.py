@@ -1,9 +1,14 @@
-r"""Events as cells of contingency tables: an outcome now, in the context of the events just before.
+r"""Events as cells of contingency tables: the outcome of an event in the context of the events just before.
 
-A table is declared by what it predicts and from what: `Table("own6", (("own6", 1), ("own6", 2)))` is the class of this
-gap given those of the two gaps before it. Views of an event are its mark; its gap in 16 or 6 classes of like size
-over the corpus; its gap less its sequence's mean gap, in 16, 6 or 4 classes (`own`); the tenth of the observation
-window that it falls in (`part`). With many marks the rarer ones share a class, so that a table keeps to its size.
+A table declares what it predicts and from what: `Table("own6", (("own6", 1), ("own6", 2)))` predicts the class of a gap
+from the classes of the two gaps before it. The views of an event are
+
+- `mark`: its mark;
+- `gap16`, `gap6`: its gap, in classes of equal frequency over the corpus;
+- `own16`, `own6`, `own4`: its gap minus the mean gap of its sequence, in classes;
+- `part`: the tenth of the observation window that it falls in.
+
+If there are many marks, the rarer ones share a class, so that the table stays within its size.
 """
 
 from __future__ import annotations
@@ -16,15 +21,13 @@ import numpy as np
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes.markov_loops import own_gaps
-from neuroseqret.processes.markov_renewal import log_gaps, quantiles
+from neuroseqret.processes.markov_renewal import PARTS_OF_WINDOW, log_gaps, part_of_window, quantiles
 from neuroseqret.processes.time_scale import TimeScale
-
-PARTS = 10
 
 
 @dataclass(frozen=True)
 class Table:
-    """An outcome and its context: views of the event `lag` places back (0: the event itself)."""
+    """An outcome and its context: pairs (view, lag), where lag 0 is the event itself and lag 1 the one before."""
 
     outcome: str
     context: tuple[tuple[str, int], ...] = ()
@@ -61,7 +64,7 @@ class TableEvents:
 
 
 class EventTables:
-    """Fitted on a corpus: edges of the gap classes, and which marks are frequent."""
+    """The edges of the gap classes and the frequency ranks of the marks, fitted on a corpus."""
 
     def __init__(
         self, scale: TimeScale, edges: dict[str, FloatArray], mark_rank: IntArray, most_cells: int = 4096
@@ -70,6 +73,7 @@ class EventTables:
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int, most_cells: int = 4096) -> EventTables:
+        """Fit the gap classes and mark ranks on a corpus; a table with marks has at most about `most_cells` cells."""
         gaps = log_gaps(corpus, scale)
         own, _, _ = own_gaps(corpus.offsets, gaps)
         timed = np.isfinite(gaps)
@@ -84,7 +88,7 @@ class EventTables:
         return cls(scale, edges, rank, most_cells)
 
     def cells(self, sequences: EventSequences, used: Sequence[int] = range(len(TABLES))) -> Iterator[TableEvents]:
-        """The cells of the tables, by their places in `TABLES`."""
+        """Yield the counted events of each used table; `used` holds positions in `TABLES`."""
         views = self._views(sequences)
         rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
         for table in (TABLES[k] for k in used):
@@ -104,17 +108,17 @@ class EventTables:
             yield TableEvents(rows[kept], code[kept], contexts, outcomes)
 
     def _most_marks(self, table: Table) -> int:
-        """Classes of marks that the table may have without growing beyond its size."""
+        """Return how many classes of marks the table can have within `most_cells`."""
         uses = Counter(view for view, _ in (*table.context, (table.outcome, 0)))
         power = uses.pop("mark", 0)
         others = float(np.prod([self._size(view) ** number for view, number in uses.items()]))
         return len(self.mark_rank) if not power else max(2, int((self.most_cells / others) ** (1 / power) + 1e-9))
 
     def _size(self, view: str) -> int:
-        return PARTS if view == "part" else len(self.edges[view]) + 1
+        return PARTS_OF_WINDOW if view == "part" else len(self.edges[view]) + 1
 
     def _views(self, sequences: EventSequences) -> dict[str, tuple[IntArray, np.ndarray, int]]:
-        """Values, validity and number of classes of every view."""
+        """Return the values, the validity and the number of classes of every view."""
         gaps = log_gaps(sequences, self.scale)
         own, _, _ = own_gaps(sequences.offsets, gaps)
         timed = np.isfinite(gaps)
@@ -125,9 +129,5 @@ class EventTables:
             for name, edge in self.edges.items()
         }
         views["mark"] = (self.mark_rank[np.where(known, sequences.marks, 0)], known, marks)
-        starts, ends = sequences.observed()
-        rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
-        span = np.maximum(ends - starts, np.finfo(np.float64).tiny)[rows]
-        place = (np.clip((sequences.times - starts[rows]) / span, 0, 1) * PARTS).astype(np.int64)
-        views["part"] = (np.minimum(place, PARTS - 1), np.ones(len(rows), bool), PARTS)
+        views["part"] = (part_of_window(sequences), np.ones(len(gaps), bool), PARTS_OF_WINDOW)
         return views

@@ -1,17 +1,18 @@
 r"""Fisher vectors: :math:`v(H) = I^{-1/2} g / \lVert I^{-1/2} g \rVert` with :math:`g = \nabla_\theta \log p(H)`.
 
-Over the heads' parameters the gradient is closed form. With :math:`z_i = (\log \Delta t_i - \mu_i) / \sigma_i`
+With respect to the parameters of the heads, the gradient has a closed form. With
+:math:`z_i = (\log \Delta t_i - \mu_i) / \sigma_i`
 
 .. math:: r_i = [\, z_i / \sigma_i,\; (z_i^2 - 1)\, s'_i,\; \mathrm{onehot}(x_i) - p_i \,], \qquad
           g = \sum_i r_i \otimes [h_{i-1}; 1],
 
 where :math:`s' = 1 - (s/3)^2` comes from the smooth bound on log sigma (:math:`s = 3 \tanh(\cdot/3)`). With
-:math:`a = (z_T - \mu_n)/\sigma_n` and the hazard :math:`\lambda = \phi(a)/\Phi(-a)` the window's end adds
-:math:`[\lambda/\sigma_n, \lambda a s'_n, 0] \otimes [h_n; 1]`. g is a sum over events, which is what makes blocks of a
-long sequence and explanations exact. The information I is diagonal: the mean of g^2 over the corpus.
+:math:`a = (z_T - \mu_n)/\sigma_n` and the hazard :math:`\lambda = \phi(a)/\Phi(-a)` the end of the window adds
+:math:`[\lambda/\sigma_n, \lambda a s'_n, 0] \otimes [h_n; 1]`. Because g is a sum over events, explanations and the
+blocks of a long sequence are exact. The information I is diagonal: the mean of g^2 over the corpus.
 
-The models clip every entry of :math:`r_i` at +-5 (`clip`), so that one event of an impossible gap does not drown the
-others; without the clip g is the exact gradient.
+The models clip every entry of :math:`r_i` at +-5 (`clip`), so that one event with an extreme gap does not outweigh all
+others. Without the clip, g is the exact gradient.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from neuroseqret.processes.time_scale import Inputs
 def residuals(
     heads: NextEventHeads, inputs: Inputs, states: Tensor, survival: bool = True, clip: float | None = 5.0
 ) -> Tensor:
-    """Derivatives of log p by the heads' outputs at every state: (B, L + 1, 2 + marks), 0 where nothing follows."""
+    """Return the derivatives r of log p by the outputs of the heads: (B, L + 1, 2 + marks), 0 if no event follows."""
     mu, log_sigma = heads.gaps(states)
     sigma, slope = log_sigma.exp(), 1 - (log_sigma / LARGEST_LOG_SIGMA).square()
     z = (inputs.gaps - mu[:, :-1]) / sigma[:, :-1]
@@ -48,7 +49,7 @@ def residuals(
 
 
 def _softmax(logits: Tensor) -> Tensor:
-    """Over the last dimension; torch's own takes four times as long when that is short, as with few marks."""
+    """Softmax over the last dimension; four times faster than torch's if there are few marks."""
     exponential = (logits - logits.detach().amax(-1, keepdim=True)).exp()
     return exponential / exponential.sum(-1, keepdim=True)
 
@@ -67,7 +68,7 @@ def _survival_residual(inputs: Inputs, mu: Tensor, sigma: Tensor, slope: Tensor,
 def score(
     heads: NextEventHeads, inputs: Inputs, states: Tensor, survival: bool = True, clip: float | None = 5.0
 ) -> Tensor:
-    """g of each sequence over the heads' parameters: (B, (2 + marks) * (D + 1)), rows of outputs, bias last."""
+    """Return g of each sequence: (B, (2 + marks) * (D + 1)), one row of D weights and a bias for each output."""
     r = residuals(heads, inputs, states, survival, clip)
     return torch.cat([r.transpose(1, 2) @ states, r.sum(1)[:, :, None]], dim=2).flatten(1)
 
@@ -75,9 +76,9 @@ def score(
 def contributions(
     heads: NextEventHeads, inputs: Inputs, states: Tensor, survival: bool = True, clip: float | None = 5.0
 ) -> Tensor:
-    """The same, split over the states: (B, L + 1, (2 + marks) * (D + 1)); the sum over states is `score`.
+    """Return `score` split over the states: (B, L + 1, (2 + marks) * (D + 1)); the sum over the states is `score`.
 
-    Row i belongs to event i + 1, the last one of a sequence to its window's end.
+    Row i belongs to event i + 1, and the last row of a sequence to the end of its window.
     """
     r = residuals(heads, inputs, states, survival, clip)
     extended = torch.cat([states, torch.ones_like(states[:, :, :1])], dim=2)
@@ -85,10 +86,10 @@ def contributions(
 
 
 def full_score(model: nn.Module, inputs: Inputs) -> Tensor:
-    """g over all parameters of a model with `log_likelihood(inputs) -> (B,)`, by automatic differentiation: (B, P).
+    """Return g over all parameters of a model with `model(inputs) -> log p (B,)` by automatic differentiation: (B, P).
 
-    The reference that the closed form is compared with, and `fisher="all"`. It is that of the model without dropout,
-    and can itself be differentiated, for which attention has to be explicit.
+    `fisher="all"` uses it, and the tests compare the closed form with it. Dropout is off. The result can itself be
+    differentiated, which fused attention cannot, so attention is explicit here.
     """
     was_training = model.training
     model.eval()
@@ -101,14 +102,14 @@ def full_score(model: nn.Module, inputs: Inputs) -> Tensor:
         return result[0]
 
     with sdpa_kernel(SDPBackend.MATH), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "There is a performance drop")  # known: this is the slow way
+        warnings.filterwarnings("ignore", "There is a performance drop")  # known and accepted
         by_name = vmap(grad(one), in_dims=(None, *(0 for _ in fields)))(parameters, *fields)
     model.train(was_training)
     return torch.cat([by_name[k].flatten(1) for k in parameters], dim=1)
 
 
 class DiagonalInformation(nn.Module):
-    """I = mean of g^2, followed while the model changes (running mean) and fitted exactly at the end."""
+    """I = mean of g^2: a running mean while the model is trained, computed exactly at the end."""
 
     moment: Tensor
 
@@ -119,13 +120,14 @@ class DiagonalInformation(nn.Module):
 
     @torch.no_grad()
     def update(self, scores: Tensor) -> None:
+        """Move the running mean towards the mean of g^2 of a batch."""
         now = scores.detach().square().mean(0)
         self.moment.copy_(now if not self.moment.any() else self.moment.lerp(now, 1 - self.decay))
 
     def scale(self) -> Tensor:
-        """The diagonal of :math:`I^{-1/2}`."""
+        """Return the diagonal of :math:`I^{-1/2}`."""
         return torch.rsqrt(self.moment + 1e-6 * self.moment.mean() + 1e-30)
 
     def whiten(self, scores: Tensor) -> Tensor:
-        r"""Unit vectors :math:`I^{-1/2} g / \lVert \cdot \rVert`; a parameter that no sequence moves counts nothing."""
+        r"""Return unit vectors :math:`I^{-1/2} g / \lVert \cdot \rVert`; a parameter without any gradient stays 0."""
         return nn.functional.normalize(scores * self.scale(), dim=1, eps=1e-12)

@@ -1,11 +1,11 @@
-r"""Heads of the point process: log-normal gaps and softmax marks, from the state before the event.
+r"""Heads of the point process: log-normal gaps and softmax marks, predicted from the state before the event.
 
 .. math:: [\mu_i, s_i] = W_t h_{i-1} + b_t, \quad \sigma_i = e^{s_i}, \quad
           p(\Delta t_i) = \mathrm{LogNormal}(\mu_i, \sigma_i^2), \quad p(x_i) = \mathrm{softmax}(W_x h_{i-1} + b_x)
 
-Gaps are in the data's own scale (`TimeScale`): the head models zg as a normal variable. The density of the raw gap
-has a further factor :math:`1/(sd (\Delta t + \epsilon))`, which no parameter of the heads enters; it is left out in
-training, since a learned unwarping would shrink all gaps to raise it.
+Gaps are standardised by the time scale of the data (`TimeScale`): the head models zg as a normal variable. The density
+of the raw gap has a further factor :math:`1/(sd (\Delta t + \epsilon))`, which does not depend on the heads. Training
+leaves it out, because a learned unwarping would shrink all gaps to increase it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NextEvent:
 
 
 class NextEventHeads(nn.Module):
-    """The parameters over which the Fisher vector is taken by default."""
+    """The linear heads; by default the Fisher vector is the gradient by their parameters."""
 
     def __init__(self, marks: int, width: int) -> None:
         super().__init__()
@@ -43,19 +43,21 @@ class NextEventHeads(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> NextEvent:
+        """Return the distributions of the event after each state."""
         mu, log_sigma = self.gaps(states)
         return NextEvent(mu, log_sigma.exp(), self.mark(states).log_softmax(-1))
 
     def gaps(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and log sigma of the gap after each state: (B, S) each."""
+        """Return mean and log sigma of the gap after each state: (B, S) each."""
         mu, log_sigma = self.gap(states).unbind(-1)
-        # A smooth bound, so that sigma neither vanishes (ties) nor explodes, and the gradient stays exact.
+        # A smooth bound keeps sigma from vanishing (ties) and from exploding, and has an exact gradient.
         return mu, LARGEST_LOG_SIGMA * torch.tanh(log_sigma / LARGEST_LOG_SIGMA)
 
     def log_likelihood(self, inputs: Inputs, states: Tensor, survival: bool = True) -> Tensor:
-        r"""log p(H) of each sequence, without the factor of the raw gap: (B,).
+        r"""Return log p(H) of each sequence without the factor of the raw gap: (B,).
 
-        `survival` adds :math:`\log P(\text{no event until the window's end} \mid h_n)`, where the window goes on.
+        `survival` adds :math:`\log P(\text{no event until the window's end} \mid h_n)` if the window ends after the
+        last event.
         """
         after = self(states)
         z = (inputs.gaps - after.mu[:, :-1]) / after.sigma[:, :-1]

@@ -1,8 +1,8 @@
-"""Marks as a bounded number of classes, so that data of many thousand marks keep vectors of a usual size.
+"""Marks as a bounded number of classes, so that vectors stay short if the data have thousands of marks.
 
-Up to `most` known marks, each is a class of its own, and nothing changes. Of more, the most frequent ones of the corpus
-have half of the classes to themselves, and the rarer ones share the other half in turn, by their rank: two sequences
-that share a rare mark still meet in its class, and no class is much fuller than another.
+With up to `most` known marks, each mark is its own class. With more, the most frequent marks of the corpus get half of
+the classes, one each. The rarer marks are dealt out over the other half in order of frequency: two sequences with the
+same rare mark still share a class, and the classes have about equal numbers of marks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ Marks = npt.NDArray[np.int32]
 
 
 def shared_classes(marks: Marks, known: int, most: int) -> Marks | None:
-    """The class of each known mark, (known,), from the marks of all events; None where each has its own."""
+    """Return the class of each known mark: (known,), or None if each mark is its own class.
+
+    `marks` are the marks of all events of the corpus, which give the frequencies.
+    """
     if known <= most:
         return None
     half = most // 2
@@ -28,7 +31,7 @@ def shared_classes(marks: Marks, known: int, most: int) -> Marks | None:
 
 
 class MarkClasses(nn.Module):
-    """Marks (any shape) to their classes; a mark that is not known gets the class one beyond the last."""
+    """Maps marks of any shape to their classes; an unknown mark gets the number after the last class."""
 
     of_mark: Tensor | None
 

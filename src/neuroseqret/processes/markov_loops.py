@@ -1,7 +1,7 @@
-"""Compiled loops of the Markov-renewal process: the cell of every table that an event falls in, counts and moments.
+"""Compiled loops of the Markov-renewal process: the cell of each event in every table, counts and moments.
 
-Events are flat, sequence r has those from `offsets[r]` to `offsets[r + 1]`. A gap or cell that an event does not have
-is NaN or -1.
+Events are flat arrays; sequence r has the events from `offsets[r]` to `offsets[r + 1]`. A missing gap is NaN, a missing
+cell is -1.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 from neuroseqret.data.sequences import FloatArray, IntArray
 
 MARK_TABLES, LAGS = 3, 6
-#: Numbers of a sequence that shares are taken of: its events, pairs of neighbours, gaps.
+#: What the counts of a table are divided by: the number of events, of neighbouring pairs, or of gaps.
 EVENTS, STEPS, GAPS = range(3)
 MOMENTS = 8 + LAGS
 
 
 @numba.njit(cache=True)
 def place(ordered: IntArray, value: float) -> int:  # pragma: no cover
-    """How many of the ordered values are below `value`; without branches that cannot be foretold."""
+    """Return how many of the ordered values are below `value`: bisection without unpredictable branches."""
     low, number = 0, len(ordered)
     while number > 0:
         half = (number + 1) // 2
@@ -30,7 +30,7 @@ def place(ordered: IntArray, value: float) -> int:  # pragma: no cover
 
 @numba.njit(cache=True)
 def class_of(edges: FloatArray, value: float) -> int:  # pragma: no cover
-    """The same for the few edges between classes, where comparing with all of them is faster than bisection."""
+    """Return the class of a value; with few edges, comparing with all of them is faster than bisection."""
     below = 0
     for edge in edges:
         below += edge < value
@@ -39,7 +39,7 @@ def class_of(edges: FloatArray, value: float) -> int:  # pragma: no cover
 
 @numba.njit(cache=True)
 def own_gaps(offsets: IntArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:  # pragma: no cover
-    """Gaps less their sequence's mean, that mean (0 without gaps), and the number of gaps."""
+    """Return the gaps minus the mean of their sequence, that mean (0 without gaps), and the number of gaps."""
     sequences = len(offsets) - 1
     own, mean, number = np.empty_like(gaps), np.zeros(sequences), np.zeros(sequences, np.int64)
     for r in range(sequences):
@@ -58,7 +58,7 @@ def own_gaps(offsets: IntArray, gaps: FloatArray) -> tuple[FloatArray, FloatArra
 def mark_codes(
     offsets: IntArray, marks: IntArray, gaps: FloatArray, quarter: FloatArray, known: int
 ) -> IntArray:  # pragma: no cover
-    """A number for the pair, triple and timed pair of known marks that end with each event: (3, events)."""
+    """Return a code for the pair, triple and timed pair of known marks that end with each event: (3, events)."""
     codes = np.full((MARK_TABLES, len(marks)), -1, np.int64)
     for r in range(len(offsets) - 1):
         run = 0  # known marks in a row
@@ -77,9 +77,9 @@ def mark_codes(
 
 @numba.njit(cache=True)
 def kept_places(codes: IntArray, kinds: IntArray, places: IntArray, cells: IntArray) -> None:  # pragma: no cover
-    """Where each code stands among the ordered kinds that a table keeps; -1 where it is none of them.
+    """Fill `cells` with the position of each code among the sorted `kinds` that a table keeps; -1 if it is not kept.
 
-    `places` has the answer for every code where there are not too many codes, else nothing.
+    `places` holds the position of every code if there are few enough codes, otherwise it is empty.
     """
     for i in range(len(codes)):
         if codes[i] < 0:
@@ -105,7 +105,7 @@ def gap_cells(
     known: int,
     cells: IntArray,  # (6, events), filled
 ) -> None:  # pragma: no cover
-    """Gap, own gap, mark and gap, two gaps, two own gaps, three gaps: the cells that end with each event."""
+    """Fill the cells that end with each event: gap, own gap, mark and gap, two gaps, two own gaps, three gaps."""
     n_coarse, n_own, n_quarter = len(coarse) + 1, len(own_coarse) + 1, len(quarter) + 1
     cells[:] = -1
     for r in range(len(offsets) - 1):
@@ -133,7 +133,10 @@ def gap_cells(
 def roots_of_shares(
     offsets: IntArray, cells: IntArray, begin: IntArray, totals: IntArray, gapped: IntArray, out: FloatArray
 ) -> None:  # pragma: no cover
-    """out[r, begin[t] + c] = sqrt(share of sequence r's events in cell c of table t), `totals[t]` saying of what."""
+    """Set out[r, begin[t] + c] to sqrt(count in cell c of table t / total) of sequence r.
+
+    `totals[t]` is EVENTS, STEPS or GAPS: which total the table uses.
+    """
     for r in range(len(offsets) - 1):
         number = offsets[r + 1] - offsets[r]
         for t in range(len(cells)):
@@ -143,7 +146,7 @@ def roots_of_shares(
                     table[cells[t, i]] += 1
             whole = number if totals[t] == EVENTS else (number - 1 if totals[t] == STEPS else gapped[r])
             divisor = float(max(whole, 1))
-            for c in range(len(table)):  # empty cells too: without a branch the loop is vectorised
+            for c in range(len(table)):  # empty cells too: without a branch the compiler vectorises the loop
                 table[c] = np.sqrt(table[c] / divisor)
 
 
@@ -151,7 +154,7 @@ def roots_of_shares(
 def means_per_mark(
     offsets: IntArray, marks: IntArray, gaps: FloatArray, own: FloatArray, known: int, out: FloatArray
 ) -> None:  # pragma: no cover
-    """Mean gap before each mark, then mean own gap; 0 where the mark does not occur: out is (sequences, 2 * known)."""
+    """Fill out (sequences, 2 * known) with the mean gap before each mark, then the mean own gap; 0 for absent marks."""
     number = np.empty(known, np.int64)
     total, own_total = np.empty(known), np.empty(known)
     for r in range(len(offsets) - 1):
@@ -176,9 +179,10 @@ def moments(
     duration: FloatArray,
     out: FloatArray,
 ) -> None:  # pragma: no cover
-    """Of log gaps: mean, sd, log sd, skewness, lagged correlations, size of changes; log length and duration.
+    """Fill out (sequences, MOMENTS) with the moments of the log gaps, the log length and the log duration.
 
-    out is (sequences, MOMENTS); an absent gap is an average one.
+    The moments are mean, sd, log sd, skewness, lagged correlations and size of changes. A missing gap counts as an
+    average one.
     """
     for r in range(len(offsets) - 1):
         begin, end = offsets[r], offsets[r + 1]

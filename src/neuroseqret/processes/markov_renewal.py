@@ -1,19 +1,21 @@
-r"""A Markov-renewal process: a second generative model, closed form, whose Fisher vector needs no training.
+r"""A Markov-renewal process: a second generative model, in closed form, whose Fisher vector needs no training.
 
-Each event's mark depends on the two marks before it, its gap on its own mark, the one before and two gaps before:
+The mark of an event depends on the two marks before it; its gap depends on its mark, the mark before and the two gaps
+before:
 
 .. math:: \log p(H) = \sum_i \log P_{x_{i-2} x_{i-1} x_i} + \log Q_{x_{i-1} x_i k_i} + \log R_{k_{i-2} k_{i-1} k_i}
                       + \log S_{l_{i-1} l_i} + \log W_{w_i}
 
-with :math:`k_i` the class of gap i on the data's global scale (quantiles of the corpus), :math:`l_i` its class after
-the sequence's own mean is taken off, and :math:`w_i` the part of the observation window that the event falls in. Every
-table is a multinomial with observed shares :math:`\hat p_a = n_a / n` and corpus shares :math:`p_a`; its score is
+where :math:`k_i` is the class of gap i on the global scale (quantiles of the corpus), :math:`l_i` its class after
+subtracting the mean of its sequence, and :math:`w_i` the part of the observation window that the event falls in.
+
+Every table is a multinomial with observed shares :math:`\hat p_a = n_a / n` and corpus shares :math:`p_a`; its score is
 :math:`n_a - n p_a`, counts minus expected counts. The multinomial family is a sphere in the coordinates
 :math:`\sqrt{p_a}`, where Fisher's metric is flat (:math:`2 \sqrt n (\sqrt{\hat p_a} - \sqrt{p_a})` is the whitened
-score to first order), so roots of shares are taken, centred and whitened by the corpus' diagonal second moment: in
-effect z-scored histograms of marks, mark pairs, gaps, mark-gap and gap-gap pairs, the strongest simple features there
-are. The sufficient statistics of log-normal gaps with memory (mean, sd, skewness, lagged products, mean per mark,
-length, duration) complete them.
+score to first order). So the features are square roots of shares, centred and whitened by the diagonal second moment
+of the corpus. In effect these are z-scored histograms of marks, mark pairs, gaps, mark-gap pairs and gap-gap pairs,
+which are strong simple features. The sufficient statistics of log-normal gaps with memory (mean, sd, skewness, lagged
+products, mean per mark, length, duration) complete them.
 """
 
 from __future__ import annotations
@@ -35,30 +37,30 @@ from neuroseqret.processes.time_scale import TimeScale, gaps_of
 Features = npt.NDArray[np.float32]
 
 FINE, COARSE, OWN, OWN_COARSE, PARTS_OF_WINDOW = 24, 8, 16, 6, 10
-#: Of mark pairs, mark triples and mark pairs with a gap class only the most frequent ones are kept.
+#: How many mark pairs, mark triples and mark pairs with a gap class are kept: the most frequent ones.
 MOST = {"pairs": 256, "triples": 192, "timed_pairs": 192}
-#: Classes of marks: in their own table, and in those of marks and gaps.
+#: The most classes of marks: in the table of marks, and in the tables of marks and gaps.
 MARK_CLASSES = {"mark_classes": 1024, "timed_mark_classes": 64}
-QUARTERS = 4  # classes of the gap in tables of three variables
-#: What a coordinate of a vector compares, for explanations.
+QUARTERS = 4  # gap classes in tables of three variables
+#: What a coordinate of the vector compares; shown in explanations.
 PARTS = ("marks", "times", "marks and times", "whole sequence")
 MARKS, TIMES, BOTH, WHOLE = range(4)
 _FAR = 5.0  # whitened features are clipped here
-_LOOKED_UP = 1 << 18  # codes of marks in a table that finds their place at once
-_SUMMED = 8192  # sequences whose statistics are held at once while a corpus is learned
-_EVENTS = 8192  # events that are counted at once: their cells stay in the cache, and long sequences cost no memory
+_LOOKED_UP = 1 << 18  # largest lookup table from mark codes to positions
+_SUMMED = 8192  # sequences whose statistics are held at once while fitting
+_EVENTS = 8192  # events that are counted at once, so that their cells stay in the cache
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Events are counted into its cells; shares are taken of the sequence's events, steps or gaps."""
+    """A table whose cells count events; the shares are of the events, steps or gaps of the sequence (`total`)."""
 
     name: str
     part: int
     total: int
 
 
-#: The last event of a pair or triple is the one that is counted.
+#: A pair or triple is counted at its last event.
 _TABLES = (
     _Table("marks", MARKS, loops.EVENTS),
     _Table("pairs", MARKS, loops.STEPS),
@@ -76,18 +78,18 @@ _TABLES = (
 
 @dataclass(frozen=True)
 class _Events:
-    """What the statistics are counted from: the gaps of flat events, and their cell in every table."""
+    """What the statistics are computed from: the gaps of all events, and their cell in every table."""
 
-    gaps: FloatArray  # (events,) standardised log gaps, NaN where none
-    own: FloatArray  # (events,) the same less the sequence's mean
+    gaps: FloatArray  # (events,) standardised log gaps, NaN if there is none
+    own: FloatArray  # (events,) the gaps minus the mean of the sequence
     mean: FloatArray  # (sequences,)
     gapped: IntArray  # (sequences,) number of gaps
-    marks: Marks  # (events,) their classes, as tables of marks and gaps have them
-    cells: IntArray  # (tables, events), -1 where none
+    marks: Marks  # (events,) classes of marks, as in the tables of marks and gaps
+    cells: IntArray  # (tables, events), -1 if there is none
 
 
 class MarkovRenewal:
-    """Fitted on a corpus: classes of gaps, kept mark pairs, mean and scale of every feature."""
+    """The gap classes, the kept mark pairs, and the mean and scale of every feature, fitted on a corpus."""
 
     def __init__(self, scale: TimeScale, marks: int, tensors: dict[str, Tensor]) -> None:
         self.scale, self.marks, self.tensors = scale, marks, tensors
@@ -97,6 +99,7 @@ class MarkovRenewal:
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int) -> MarkovRenewal:
+        """Fit gap classes, kept pairs and triples of marks, and the mean and scale of every feature on a corpus."""
         gaps = log_gaps(corpus, scale)
         own, _, _ = loops.own_gaps(corpus.offsets, gaps)
         timed = np.isfinite(gaps)
@@ -122,16 +125,17 @@ class MarkovRenewal:
         mean = total / max(len(corpus), 1)
         sd = np.sqrt(np.maximum(squares / max(len(corpus), 1) - mean**2, 0.0))
         arrays["mean"] = np.asarray(mean, np.float32)
-        # A feature that is the same everywhere says nothing, also where a new sequence differs in it.
+        # A feature that is constant over the corpus gets weight 0, even if a new sequence differs in it.
         arrays["weight"] = np.where(sd > 1e-5, 1 / np.maximum(sd, 1e-5), 0.0).astype(np.float32)
         return cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
 
     @property
     def size(self) -> int:
+        """The number of features."""
         return len(self.tensors["mean"])
 
     def features(self, sequences: EventSequences) -> Features:
-        """Centred, whitened, clipped to +-5: (sequences, size)."""
+        """Return the statistics centred, whitened and clipped to +-5: (sequences, size)."""
         found = self.statistics(sequences)
         found -= self._arrays["mean"]
         found *= self._arrays["weight"]
@@ -140,7 +144,7 @@ class MarkovRenewal:
     # ---------------------------------------------------------------- statistics
 
     def statistics(self, sequences: EventSequences) -> Features:
-        """Roots of shares of every table, and moments, before centring: (sequences, size)."""
+        """Return the square roots of the shares of every table, and the moments, before centring: (sequences, size)."""
         begin = np.concatenate([[0], np.cumsum(self._table_sizes())])
         found = np.zeros((len(sequences), begin[-1] + 2 * self._timed_classes + loops.MOMENTS), np.float32)
         for rows in _blocks(sequences.offsets):
@@ -148,7 +152,7 @@ class MarkovRenewal:
         return found
 
     def _count(self, sequences: EventSequences, begin: IntArray, found: Features) -> None:
-        """Fill in the statistics of some sequences; table t has the columns from begin[t] to begin[t + 1]."""
+        """Fill `found` with the statistics of some sequences; table t has the columns begin[t] to begin[t + 1]."""
         events, offsets = self._events(sequences), sequences.offsets
         totals = np.array([table.total for table in _TABLES])
         loops.roots_of_shares(offsets, events.cells, begin, totals, events.gapped, found)
@@ -159,10 +163,10 @@ class MarkovRenewal:
         loops.moments(offsets, events.gaps, events.own, events.mean, events.gapped, duration, rest)
 
     def event_shares(self, sequence: EventSequences) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Of one sequence: its features as a sum over events (events, size) and a rest (size,); and which `PARTS` entry
-        every feature compares (size,).
+        """Split the features of one sequence over its events.
 
-        An entry of a table, or a mean per mark, is shared evenly by the events counted in it.
+        Return the part of each event (events, size), the remainder (size,), and the entry of `PARTS` that each feature
+        belongs to (size,). The events counted in a cell, or in a mean per mark, get equal parts of it.
         """
         number, events = len(sequence.times), self._events(sequence)
         counted, kinds = [], []
@@ -190,7 +194,7 @@ class MarkovRenewal:
         return shares, features - shares.sum(0), np.concatenate(kinds)
 
     def _events(self, sequences: EventSequences) -> _Events:
-        """Gaps and cells of all events."""
+        """Compute the gaps and cells of all events."""
         offsets, marks, edges = sequences.offsets, sequences.marks, self._arrays
         gaps = log_gaps(sequences, self.scale)
         own, mean, gapped = loops.own_gaps(offsets, gaps)
@@ -203,11 +207,11 @@ class MarkovRenewal:
         timed = self._marks_as("timed_mark_classes", marks)
         of_gaps = [edges[name] for name in ("fine", "coarse", "own", "own_coarse", "quarter")]
         loops.gap_cells(offsets, timed, gaps, own, *of_gaps, self._timed_classes, cells[1 + len(MOST) : -1])
-        cells[-1] = _part_of_window(sequences)
+        cells[-1] = part_of_window(sequences)
         return _Events(gaps, own, mean, gapped, timed, cells)
 
     def _marks_as(self, name: str, marks: Marks) -> Marks:
-        """Marks as classes; one that is not known gets a class beyond the last."""
+        """Return the classes of marks; an unknown mark gets the number after the last class."""
         classes = self._arrays.get(name)
         if classes is None:
             return marks
@@ -216,7 +220,7 @@ class MarkovRenewal:
         return of_marks
 
     def _table_sizes(self) -> list[int]:
-        """Cells of every table, in the order of `_TABLES`."""
+        """Return the number of cells of every table, in the order of `_TABLES`."""
         kinds = [len(self._arrays[name]) for name in MOST]
         fine, coarse, own, own_coarse, quarter = (
             len(self._arrays[name]) + 1 for name in ("fine", "coarse", "own", "own_coarse", "quarter")
@@ -226,7 +230,7 @@ class MarkovRenewal:
 
 
 def _blocks(offsets: IntArray) -> Iterator[slice]:
-    """Neighbouring sequences with at most `_EVENTS` events together; a longer one is by itself."""
+    """Yield runs of sequences with at most `_EVENTS` events in total; a longer sequence is a run of its own."""
     begin = 0
     while begin < len(offsets) - 1:
         end = int(np.searchsorted(offsets, offsets[begin] + _EVENTS, side="right")) - 1
@@ -235,7 +239,7 @@ def _blocks(offsets: IntArray) -> Iterator[slice]:
 
 
 def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:
-    """Standardised log gaps, flat, NaN where none."""
+    """Return the standardised log gaps of all events, NaN if there is none: (events,)."""
     gaps = gaps_of(sequences)
     gaps += scale.eps
     np.log(gaps, out=gaps)
@@ -245,7 +249,7 @@ def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:
 
 
 def _places(kinds: IntArray) -> IntArray:
-    """The place of every code up to the highest kept one, -1 where it is not kept; nothing where that is far up."""
+    """Return a lookup table from codes to their position in `kinds` (-1: not kept); empty if it would be too large."""
     if not len(kinds) or kinds[-1] >= _LOOKED_UP:
         return np.empty(0, np.int64)
     places = np.full(kinds[-1] + 1, -1, np.int64)
@@ -253,8 +257,8 @@ def _places(kinds: IntArray) -> IntArray:
     return places
 
 
-def _part_of_window(sequences: EventSequences) -> IntArray:
-    """Which of the equal parts of its window each event falls in."""
+def part_of_window(sequences: EventSequences) -> IntArray:
+    """Return which of the `PARTS_OF_WINDOW` equal parts of its observation window each event falls in: (events,)."""
     starts, ends = sequences.observed()
     rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
     span = np.maximum(ends - starts, np.finfo(np.float64).tiny)
@@ -263,10 +267,10 @@ def _part_of_window(sequences: EventSequences) -> IntArray:
 
 
 def quantiles(values: FloatArray, number: int) -> FloatArray:
-    """Edges between `number` classes of like size; fewer where values are tied.
+    """Return the edges between `number` classes of about equal size; fewer edges if values are tied.
 
-    An edge lies half-way between two values that occur, never on one: clocks tick, so most gaps of some data are equal
-    up to rounding, and an edge at such a value would put them on both sides by chance.
+    An edge lies half-way between two values that occur, never on one. In some data most gaps are equal up to rounding,
+    because clocks tick; an edge on such a value would split equal gaps by chance.
     """
     kinds, counts = np.unique(np.round(values, 6), return_counts=True)
     if len(kinds) < 2:

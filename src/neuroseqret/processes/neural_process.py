@@ -13,7 +13,10 @@ from neuroseqret.processes.time_scale import Inputs
 
 
 class NeuralProcess(nn.Module):
-    """Encoder and heads over classes of marks; `survival` counts the time from the last event to the window's end."""
+    """Encoder and heads over classes of marks.
+
+    `survival` adds the likelihood that nothing happens between the last event and the end of the window.
+    """
 
     def __init__(
         self,
@@ -32,10 +35,10 @@ class NeuralProcess(nn.Module):
         self.heads = NextEventHeads(classes.number, width)
 
     def seen(self, inputs: Inputs) -> Inputs:
-        """The inputs with classes for marks, as encoder and heads take them."""
+        """Return the inputs with marks replaced by their classes, as encoder and heads take them."""
         return replace(inputs, marks=self.classes(inputs.marks))
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """log p of every sequence: (B,)."""
+        """Return log p of every sequence: (B,)."""
         seen = self.seen(inputs)
         return self.heads.log_likelihood(seen, self.encoder(seen), self.survival)

@@ -5,8 +5,9 @@ With :math:`m = \min(|H_q|, |H_c|)`, events numbered from 1 and :math:`T = \max(
 .. math:: \Delta_t = \sum_{i \le m} |t^q_i - t^c_i| + \sum_{i > m} (T - t_i), \qquad
           \Delta_x = \sum_{i \le m} [x^q_i \ne x^c_i] + \bigl| |H_q| - |H_c| \bigr|
 
-(the second sum runs over the rest of the longer sequence). `literal` is this to the letter, in the hundreds for
-ordinary data; `normalised` divides both by the longer length, and times by T, so that each lies in [0, 1].
+(the second sum runs over the remaining events of the longer sequence). `literal` is exactly this; its values are in the
+hundreds for ordinary data. `normalised` divides both terms by the longer length, and times by T, so that each lies in
+[0, 1].
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from neuroseqret.data.batching import Batch
 
 Form = Literal["literal", "normalised"]
 
-_NUMBERS = 1 << 23  # of one table of candidates by events, 64 MB: candidates are padded to the query's length
+_NUMBERS = 1 << 23  # numbers in one (candidates, events) table, 64 MB; candidates are padded to the query's length
 
 
 def deltas(query: Batch, candidates: Batch, form: Form = "normalised") -> tuple[Tensor, Tensor]:
-    """Delta_t and Delta_x of every query and candidate: two (Q, C) float64, one query at a time in memory."""
+    """Return Delta_t and Delta_x of every query and candidate: two (Q, C) float64. Works on one query at a time."""
     together = max(1, _NUMBERS // max(query.times.shape[1], candidates.times.shape[1], 1))
     parts = [rows_of(candidates, slice(k, k + together)) for k in range(0, max(len(candidates), 1), together)]
     found = [[_one_query(query, q, part, form) for part in parts] for q in range(len(query))]
@@ -35,7 +36,7 @@ def deltas(query: Batch, candidates: Batch, form: Form = "normalised") -> tuple[
 def difference(
     query: Batch, candidates: Batch, form: Form = "normalised", terms: Literal["both", "times", "marks"] = "both"
 ) -> Tensor:
-    """-Sim, or one of its two terms: (Q, C) float64."""
+    """Return -Sim, or one of its two terms: (Q, C) float64."""
     delta_t, delta_x = deltas(query, candidates, form)
     return {"both": delta_t + delta_x, "times": delta_t, "marks": delta_x}[terms]
 
@@ -60,7 +61,7 @@ def _one_query(query: Batch, q: int, candidates: Batch, form: Form) -> tuple[Ten
 
 
 def rows_of(batch: Batch, rows: slice) -> Batch:
-    """Some sequences of a batch."""
+    """Return some sequences of a batch."""
     return Batch(batch.rows[rows], batch.times[rows], batch.marks[rows], batch.lengths[rows], batch.spans[rows])
 
 

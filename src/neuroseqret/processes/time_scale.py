@@ -1,8 +1,9 @@
-"""From padded events to numbers a network can take: the data's time scale, and the inputs of every event.
+"""The time scale of the data, and the network inputs of padded events.
 
-The scale is fitted once, on the corpus, and saved with the model: gaps are taken as :math:`\\log(g + \\epsilon)`, so
-that ties are finite, and standardised over all events. Both views of time go in, because rate is signal in some
-data and a nuisance in other: `zg` keeps it (one global scale), `zs` subtracts the sequence's own mean.
+The scale is fitted once, on the corpus, and saved with the model. Gaps are taken as :math:`\\log(g + \\epsilon)`, so
+that ties are finite, and standardised over all events. The network gets two views of time, because the rate of events
+carries information in some data and not in others: `zg` keeps the rate (one global scale), `zs` subtracts the mean of
+the sequence.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from neuroseqret.data.sequences import EventSequences, FloatArray
 
 #: Columns of `Inputs.values`: zg, zs, t/T, and (zg^2 - 1)/4, (zs^2 - 1)/4.
 INPUT_WIDTH = 5
-_FAR = 6.0  # standardised values are clipped here: a gap of another order of magnitude is still only a long gap
+_FAR = 6.0  # standardised values are clipped here, so that an extreme gap counts as a long one and no more
 
 
 class TimeScale(BaseModel):
-    """How this data's clock runs: zg = (log(gap + eps) - mean) / sd."""
+    """The time scale of some data: zg = (log(gap + eps) - mean) / sd."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -33,26 +34,27 @@ class TimeScale(BaseModel):
 
     @classmethod
     def fit(cls, sequences: EventSequences) -> TimeScale:
-        r"""eps = max(half the 2 % quantile of the positive gaps, 1e-3 of their median); mean and sd of log(gap + eps).
+        r"""Fit eps = max(half the 2 % quantile of the positive gaps, 1e-3 of their median), and mean and sd of
+        log(gap + eps).
 
-        The first event's gap to the window's start counts only where the window starts before it.
+        The gap before a first event counts only if the window starts before it.
         """
         gaps = gaps_of(sequences)
         counted = gaps[np.isfinite(gaps)]
         positive = counted[counted > 0]
         if not len(positive):
-            return cls(eps=1.0, mean=0.0, sd=1.0)  # no clock at all: every gap is a tie
+            return cls(eps=1.0, mean=0.0, sd=1.0)  # all events are tied
         eps = max(0.5 * float(np.quantile(positive, 0.02)), 1e-3 * float(np.median(positive)))
         logs = np.log(counted + eps)
         return cls(eps=eps, mean=float(logs.mean()), sd=float(max(logs.std(), 1e-3)))
 
     def standardise(self, gaps: Tensor) -> Tensor:
-        """zg of gaps, float32, clipped."""
+        """Return zg of gaps, clipped, float32."""
         z = ((gaps.to(torch.float64).clamp(min=0.0) + self.eps).log() - self.mean) / self.sd
         return z.clamp(-_FAR, _FAR).float()
 
     def inputs(self, batch: Batch) -> Inputs:
-        """Network inputs of a padded batch; sequences are independent, padding is zero."""
+        """Return the network inputs of a padded batch; sequences are independent, padding is zero."""
         mask = batch.mask
         gaps = batch.gaps
         timed = mask.clone()
@@ -61,7 +63,7 @@ class TimeScale(BaseModel):
         zg = self.standardise(gaps) * mask
         number = timed.sum(1, keepdim=True).clamp(min=1)
         level = (zg * timed).sum(1, keepdim=True) / number
-        zg = torch.where(mask & ~timed, level, zg)  # an absent gap is an average one
+        zg = torch.where(mask & ~timed, level, zg)  # a missing gap counts as an average one
         zs = (zg - level) * mask
         span = batch.spans.clamp(min=torch.finfo(torch.float64).tiny)[:, None]
         phase = (batch.times / span).clamp(0, 1).float() * mask
@@ -73,30 +75,31 @@ class TimeScale(BaseModel):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the encoder and the heads see of B sequences with up to L events."""
+    """The inputs of encoder and heads for B sequences with up to L events."""
 
     values: Tensor  # (B, L, 5) float32
     marks: Tensor  # (B, L) int64
-    mask: Tensor  # (B, L) bool: an event
-    timed: Tensor  # (B, L) bool: an event with a gap before it
-    gaps: Tensor  # (B, L) float32: standardised log gaps, the heads' target
-    tail: Tensor  # (B,) float32: standardised log time from the last event to the window's end
-    open_end: Tensor  # (B,) bool: the window goes on after the last event
+    mask: Tensor  # (B, L) bool: there is an event
+    timed: Tensor  # (B, L) bool: there is an event with a gap before it
+    gaps: Tensor  # (B, L) float32: standardised log gaps, which the heads predict
+    tail: Tensor  # (B,) float32: standardised log time from the last event to the end of the window
+    open_end: Tensor  # (B,) bool: the window ends after the last event
 
     @property
     def lengths(self) -> Tensor:
+        """The number of events of each sequence: (B,)."""
         return self.mask.sum(1)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def to(self, device: torch.device | str) -> Inputs:
-        """The same on another device."""
+        """Return the inputs on another device."""
         return Inputs(*(x.to(device) for x in vars(self).values()))
 
 
 def gaps_of(sequences: EventSequences) -> FloatArray:
-    """Gap before every event, flat: (events,); NaN for a first event at its window's start (it has none)."""
+    """Return the gap before every event: (events,); NaN for a first event at the start of its window."""
     times, offsets = sequences.times, sequences.offsets
     gaps = np.diff(times, prepend=times[:1])
     filled = sequences.lengths > 0

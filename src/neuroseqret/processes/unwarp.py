@@ -1,14 +1,14 @@
 r"""Unwarping of query times: a monotone :math:`U_\phi(t) = \int_0^t u_\phi(\tau) d\tau + \eta`, near the identity.
 
 :math:`u_\phi \ge 0` is a small network of one scalar, so U is one scalar function on [0, 1] (times are divided by the
-data's longest window). It is integrated once on a grid by Simpson's rule and read off by cubic Hermite interpolation,
-whose slopes at the grid points are u itself; between grid points the interpolant is kept monotone by limiting the
-slopes (Fritsch and Carlson). The regulariser :math:`\frac{1}{\sigma^2} \int_0^1 (u_\phi - 1)^2` comes from the same
-grid. :math:`\eta \sim N(0, \sigma)` is one shift a sequence, in training only; gaps do not change by it.
+longest window of the data). It is integrated once on a grid by Simpson's rule and evaluated by cubic Hermite
+interpolation, whose slopes at the grid points are u itself. Limited slopes keep the interpolant monotone between grid
+points (Fritsch and Carlson). The regulariser :math:`\frac{1}{\sigma^2} \int_0^1 (u_\phi - 1)^2` uses the same grid.
+:math:`\eta \sim N(0, \sigma)` is one shift per sequence, in training only; it does not change gaps.
 
-Left to the likelihood U would collapse: it would shrink all gaps to raise their density, which leaving out the factor
-of the raw gaps stops (see `heads`), and since gaps near 0 are all alike and easily foretold. So U learns only where the
-likelihood is a small part of the loss and the regulariser stands against it.
+Trained on the likelihood alone, U would collapse, for two reasons. Shrinking all gaps raises their density; leaving out
+the factor of the raw gaps prevents this (see `heads`). And gaps near 0 are all alike, so they are easy to predict. So U
+learns only in phases where the likelihood is a small part of the loss and the regulariser balances it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GRID = 256
 
 
 class Unwarp(nn.Module):
-    """U on times in [0, horizon]; beyond the horizon it goes on with slope 1."""
+    """U on times in [0, horizon]; beyond the horizon it continues with slope 1."""
 
     points: Tensor
 
@@ -32,30 +32,30 @@ class Unwarp(nn.Module):
         )
         last = self.net[-1]
         assert isinstance(last, nn.Linear)
-        nn.init.normal_(last.weight, std=1e-3)  # begins as the identity: u = 1 everywhere
+        nn.init.normal_(last.weight, std=1e-3)  # starts near the identity: u = 1 everywhere
         nn.init.ones_(last.bias)
-        # Grid points and the middles between them, which Simpson's rule needs.
+        # Grid points and the midpoints between them, which Simpson's rule needs.
         self.register_buffer("points", torch.linspace(0, 1, 2 * GRID + 1)[:, None], persistent=False)
 
     def rate(self, scaled: Tensor) -> Tensor:
-        """u at times in [0, 1]: (..., 1) to (...)."""
+        """Return u at times in [0, 1]: (..., 1) -> (...)."""
         value: Tensor = torch.relu(self.net(2 * scaled - 1))[..., 0]
         return value
 
     def noise(self, number: int) -> Tensor:
-        """eta of `number` sequences, in the unit of time: (number, 1); its sigma is a share of the horizon."""
+        """Draw eta for `number` sequences, in the unit of time: (number, 1). Its sd is sigma times the horizon."""
         return torch.randn(number, 1) * self.sigma * self.horizon
 
     def forward(self, times: Tensor) -> Tensor:
-        """U(times) without noise, of any shape."""
-        u = self.rate(self.points).to(times.dtype)  # times are exact: single precision would blur their gaps
+        """Return U(times) without noise; times of any shape."""
+        u = self.rate(self.points).to(times.dtype)  # double, as times are: single precision would blur short gaps
         steps = (u[:-2:2] + 4 * u[1::2] + u[2::2]) / (6 * GRID)  # Simpson on each cell
         whole = torch.cat([u.new_zeros(1), steps.cumsum(0)])  # U at the grid points
         scaled = times / self.horizon
         inside = scaled.clamp(0, 1)
         cell = (inside * GRID).long().clamp(max=GRID - 1)
         x = inside * GRID - cell
-        # Slopes limited to three times the secant: enough for the cubic to be monotone.
+        # Slopes of at most three times the secant make the cubic monotone.
         secant = steps[cell] * GRID
         left = torch.minimum(u[::2][cell], 3 * secant) / GRID
         right = torch.minimum(u[::2][cell + 1], 3 * secant) / GRID
@@ -65,6 +65,6 @@ class Unwarp(nn.Module):
         return value * self.horizon
 
     def penalty(self) -> Tensor:
-        r""":math:`\frac{1}{\sigma^2} \int_0^1 (u - 1)^2` by Simpson's rule on the same grid."""
+        r"""Return :math:`\frac{1}{\sigma^2} \int_0^1 (u - 1)^2` by Simpson's rule on the same grid."""
         square = (self.rate(self.points) - 1).square()
         return ((square[:-2:2] + 4 * square[1::2] + square[2::2]) / (6 * GRID)).sum() / self.sigma**2

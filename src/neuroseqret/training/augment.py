@@ -1,4 +1,4 @@
-"""Random crops of training sequences, applied to padded batches without loops."""
+"""Random crops of the sequences of a padded batch, for training."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from neuroseqret.data.batching import Batch
 
 
 def crop(batch: Batch, most: int, rng: np.random.Generator) -> Batch:
-    """A random run of at most `most` events of each sequence.
+    """Return a random run of at most `most` events of each sequence.
 
-    A whole sequence keeps its observation window; a true crop is observed from its first to its last event, or from
-    the window's start where it begins there.
+    A sequence that stays whole keeps its observation window. The window of a crop runs from its first event (or from
+    the start of the window, if the crop starts with the sequence) to its last event.
     """
     lengths = batch.lengths.numpy()
     kept = np.minimum(lengths, most)

@@ -1,10 +1,9 @@
-"""Where a phase of training stands, and how that survives a cut-off: one file a phase."""
+"""The state of a training phase, and the checkpoint folder that keeps it: one file per phase."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -17,16 +16,17 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from neuroseqret.errors import DivergenceError, UserError
+from neuroseqret.storage.files import new_file
 from neuroseqret.training.log import TrainingLog
 
 Weights = dict[str, Tensor]
 
-_RECENT = 9  # losses of which most must have risen: one batch of extreme sequences is no divergence
+_RECENT = 9  # losses of which most must have risen: one batch of extreme sequences is not a divergence
 
 
 @dataclass
 class LoopState:
-    """All that the loop knows between two steps, besides module and optimiser."""
+    """What the loop carries from step to step, besides module and optimiser."""
 
     step: int = 0
     seconds: float = 0.0
@@ -35,8 +35,8 @@ class LoopState:
     waited: int = 0  # evaluations since the best one
     finished: bool = False
     smooth: float | None = None  # running mean of the loss
-    lowest: float | None = None  # the lowest that it was
-    recent: list[float] = field(default_factory=list)  # the last losses
+    lowest: float | None = None  # lowest running mean so far
+    recent: list[float] = field(default_factory=list)  # the latest losses
 
     def judge(self, value: float, module: nn.Module) -> None:
         """Keep the module's weights if the validation value is the best so far."""
@@ -47,12 +47,12 @@ class LoopState:
             self.waited += 1
 
     def check(self, loss: float, norm: float, phase: str, rate: float) -> None:
-        """Stop a run that cannot recover, and say where it was."""
+        """Raise a `DivergenceError` if the run cannot recover."""
         advice = (
-            "look for extreme times in the data ('neuroseqret data info'), or take a lower learning rate in the "
-            f"settings, from Python (now {rate:g})"
+            "look for extreme times in the data ('neuroseqret data info'), or set a lower learning rate in Python "
+            f"(now {rate:g})"
         )
-        place = f"training broke in phase {phase!r} at step {self.step}"
+        place = f"training diverged in phase {phase!r} at step {self.step}"
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise DivergenceError(f"{place}: loss {loss:g}, gradient norm {norm:g}; {advice}")
         self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
@@ -63,14 +63,14 @@ class LoopState:
 
 
 class Checkpoint:
-    """A folder with the state of every phase; `key` says which run it belongs to (settings, seed, data)."""
+    """A folder with the state of every phase; `key` identifies the run (settings, seed, data)."""
 
     def __init__(self, folder: str | PathLike[str], key: str, every_seconds: float = 30.0) -> None:
         self.folder, self.key, self.every = Path(folder), key, every_seconds
         self._saved = time.monotonic()
 
     def resume(self, phase: str, module: nn.Module, optimizer: torch.optim.Optimizer, log: TrainingLog) -> LoopState:
-        """The saved state of a phase, put into module, optimiser and log; a fresh state where there is none."""
+        """Load the saved state of a phase into module, optimiser and log, or return a fresh state if there is none."""
         path = self._path(phase)
         if not path.exists():
             return LoopState()
@@ -79,10 +79,11 @@ class Checkpoint:
                 meta = json.loads(file.metadata()["state"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dict
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            raise UserError(f"{path}: damaged checkpoint ({error}); delete the folder to begin anew") from error
+            raise UserError(f"{path}: damaged checkpoint ({error}); delete the folder to start again") from error
         if meta.pop("key") != self.key:
             raise UserError(
-                f"{self.folder}: checkpoint of another run (data, settings or seed differ); delete it or take another"
+                f"{self.folder}: checkpoint of another run (data, settings or seed differ); delete the folder or name "
+                "another one"
             )
         module.load_state_dict(_part(tensors, "module"))
         _restore(optimizer, tensors)
@@ -94,25 +95,23 @@ class Checkpoint:
     def maybe_save(
         self, phase: str, state: LoopState, module: nn.Module, optimizer: torch.optim.Optimizer, log: TrainingLog
     ) -> None:
-        """Save if the last time is long enough ago."""
+        """Save if the last save was at least `every_seconds` ago."""
         if time.monotonic() - self._saved >= self.every:
             self.save(phase, state, module, optimizer, log)
 
     def save(
         self, phase: str, state: LoopState, module: nn.Module, optimizer: torch.optim.Optimizer, log: TrainingLog
     ) -> None:
+        """Write the state of a phase; a crash at any moment leaves either the old file or the new one."""
         tensors = {f"module/{k}": v for k, v in module.state_dict().items()}
         tensors |= {f"best/{k}": v for k, v in (state.best_weights or {}).items()}
         for index, group in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{index}/{k}": torch.as_tensor(v) for k, v in group.items()}
         plain = ("step", "seconds", "best", "waited", "finished", "smooth", "lowest", "recent")
         meta = {"key": self.key, "log": log.records, **{k: getattr(state, k) for k in plain}}
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(phase)
-        # One file, exchanged in one step: a crash at any moment leaves the older state or the newer one.
         kept = {k: v.detach().contiguous().clone() for k, v in tensors.items()}
-        save_file(kept, f"{path}.new", metadata={"state": json.dumps(meta)})
-        os.replace(f"{path}.new", path)
+        with new_file(self._path(phase)) as temporary:
+            save_file(kept, temporary, metadata={"state": json.dumps(meta)})
         self._saved = time.monotonic()
 
     def _path(self, phase: str) -> Path:

@@ -1,4 +1,4 @@
-"""The record of a training run: JSON lines and a picture, both put into the model folder."""
+"""The log of a training run: JSON lines and a picture, both saved in the model folder."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ import numpy as np
 
 
 class TrainingLog:
-    """One record a step, over all phases: phase, step, loss, rate, seconds, and validation where it was looked at."""
+    """One record per step of every phase: phase, step, loss, rate, seconds, and validation if it was computed."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
 
     def add(self, record: dict[str, Any]) -> None:
+        """Add the record of one step."""
         self.records.append(record)
 
     def files(self) -> dict[str, bytes]:
-        """The files for the model folder, by name; nothing if nothing was trained."""
+        """Return the files for the model folder by name; none if nothing was trained."""
         return {"training.jsonl": self.json_lines(), "training.png": self.picture()} if self.records else {}
 
     def json_lines(self) -> bytes:
+        """Return one line of JSON per record, numbers rounded to six digits."""
         rounded = ({k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in r.items()} for r in self.records)
         return "".join(json.dumps(r) + "\n" for r in rounded).encode()
 
     def picture(self) -> bytes:
-        """Training curves as PNG: smoothed loss of every phase, validation beside it."""
+        """Draw the training curves as PNG: the smoothed loss of every phase, with validation on a second axis."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -54,7 +56,7 @@ class TrainingLog:
 
 
 def _smooth(values: list[float]) -> np.ndarray:
-    """Centred running mean over about a twentieth of the values; shorter at both ends."""
+    """Return the centred running mean over about a twentieth of the values; shorter at both ends."""
     width = max(1, len(values) // 20)
     ones = np.ones(width)
     return np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")

@@ -1,13 +1,13 @@
-"""The one training loop: every trained method, ours and the baselines, runs through `train`.
+"""The training loop that every trained method uses, models and baselines.
 
     history = TrainingLog()
     train(module, lambda step: loss_of(sampler.batch(step)), LoopSettings(steps=400), validate=map_on_validation,
           seed=0, phase="joint", log=history)
 
-The caller's `loss(step)` gives the loss of a step, nothing else; the loop does AdamW, warm-up and cosine schedule,
-clipping, the wall-clock budget, early stopping with the best weights kept, the checks against divergence,
-checkpoints, log and progress. Before each step the random generators are seeded with (seed, phase, step), so the
-same seed gives the same weights, and a resumed run is the run that would have been.
+The caller gives `loss(step)`, the loss of one step. The loop does the rest: AdamW, warm-up and cosine schedule,
+gradient clipping, the wall-clock budget, early stopping on the best weights, checks for divergence, checkpoints, log
+and progress. Before each step the random generator is seeded with (seed, phase, step). So the same seed gives the same
+weights, and a resumed run gives the same weights as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class LoopSettings(BaseModel):
     weight_decay: float = Field(default=1e-4, ge=0)
     clip: float = Field(default=1.0, gt=0)  # largest norm of the gradient
     warmup: float = Field(default=0.05, ge=0, le=1)  # share of the phase over which the rate rises from 0
-    evaluations: int = Field(default=5, ge=1)  # how often validation is looked at, evenly over the phase
-    patience: int | None = Field(default=None, ge=1)  # stop after so many evaluations without a better one; None: never
+    evaluations: int = Field(default=5, ge=1)  # number of validations, spread evenly over the phase
+    patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a new best; None: never
     max_seconds: float | None = Field(default=None, gt=0)  # wall clock; the schedule shrinks to fit it
 
 
 @dataclass
 class TrainingResult:
-    """What a phase came to."""
+    """The result of a phase."""
 
     steps: int
     seconds: float
@@ -63,9 +63,9 @@ def train(
     log: TrainingLog | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> TrainingResult:
-    """Minimise `loss` over the module's trainable parameters; leaves the best weights in it, in eval mode.
+    """Minimise `loss` over the trainable parameters of the module; leave it with the best weights, in eval mode.
 
-    `validate` gives a value that is better when higher. Without it the last weights are kept.
+    `validate` returns a value where higher is better. Without it the last weights are kept.
     """
     parameters = [p for p in module.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
@@ -118,7 +118,7 @@ def train(
 
 
 def schedule(done: float, warmup: float) -> float:
-    """Factor on the learning rate when a share `done` of the phase is over: linear rise, then half a cosine to 0.
+    """Return the factor on the learning rate after a share `done` of the phase: linear rise, then half a cosine to 0.
 
     >>> [round(schedule(x, 0.2), 3) for x in (0.1, 0.2, 0.6, 1.0)]
     [0.5, 1.0, 0.5, 0.0]

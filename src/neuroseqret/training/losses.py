@@ -1,7 +1,7 @@
 """Ranking losses over a block of scores: queries in rows, candidates in columns.
 
-Both take a truth table of the same shape, so that every candidate of a batch serves every query of it: what is
-relevant to one query is an in-batch negative of the others.
+Both take a truth table of the same shape, so that every query of a batch uses every candidate: a candidate relevant to
+one query is an in-batch negative for the others.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from torch import Tensor
 def in_batch_softmax(
     scores: Tensor, positive: Tensor, temperature: float = 0.1, ignore: Tensor | None = None
 ) -> Tensor:
-    r"""Multi-positive softmax over the candidates, mean over the queries that have a positive.
+    r"""Return the multi-positive softmax loss over the candidates, averaged over the queries that have a positive.
 
     .. math:: -\frac{1}{|Q|} \sum_q \frac{1}{|P_q|} \sum_{p \in P_q}
               \log \frac{\exp(s_{qp}/\tau)}{\sum_c \exp(s_{qc}/\tau)}
 
-    `scores` (Q, C), `positive` (Q, C) bool; pairs in `ignore` (Q, C) bool, such as a sequence and itself, take no
-    part at all. A batch without any positive gives 0.
+    `scores` (Q, C), `positive` (Q, C) bool; pairs in `ignore` (Q, C) bool, such as a sequence and itself, are left out.
+    A batch without any positive gives 0.
     """
     logits = scores / temperature
     if ignore is not None:
@@ -32,12 +32,12 @@ def in_batch_softmax(
 
 
 def pairwise_hinge(scores: Tensor, positive: Tensor, margin: float = 0.5, ignore: Tensor | None = None) -> Tensor:
-    r"""The paper's pairwise ranking loss, averaged over the active pairs.
+    r"""Return the paper's pairwise ranking loss, averaged over the active pairs.
 
     .. math:: \frac{1}{|A|} \sum_q \sum_{c_+, c_-} [s_{qc_-} - s_{qc_+} + \delta]_+, \qquad
               A = \{(q, c_+, c_-) : s_{qc_-} - s_{qc_+} + \delta > 0\}
 
-    The mean over all pairs would vanish as training goes on (most pairs are soon in order), hence over active ones.
+    A mean over all pairs would vanish during training, because most pairs are soon in the right order.
     """
     counts = positive if ignore is None else positive & ~ignore
     negative = ~positive if ignore is None else ~positive & ~ignore

@@ -1,4 +1,4 @@
-"""The progress line of a training phase; says nothing when standard error is not a terminal."""
+"""The progress line of a training phase; silent if standard error is not a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 
 class ProgressDisplay:
-    """Phase, steps, loss, best validation value, sequences per second, time left."""
+    """Shows phase, steps, loss, best validation value, sequences per second and time left."""
 
     def __init__(self, phase: str, steps: int, max_seconds: float | None) -> None:
         self._max_seconds = max_seconds
@@ -34,9 +34,11 @@ class ProgressDisplay:
         self._progress.stop()
 
     def resume(self, step: int) -> None:
+        """Start the bar at a step other than 0."""
         self._progress.update(self._task, completed=step)
 
     def show(self, step: int, loss: float, best: float | None, sequences: int, seconds: float) -> None:
+        """Show the figures of a step; `sequences` is the number of sequences per step."""
         if self._progress.disable:
             return
         figures = f"loss {loss:.3f}"

@@ -1,8 +1,8 @@
-"""Batches of (anchor, positive) pairs for in-batch losses, every batch a function of (seed, step) alone.
+"""Batches of (anchor, positive) pairs for in-batch losses.
 
-An anchor is a train query or, as a pseudo-query, a corpus sequence; its positive is a corpus sequence of the same
-relevant set. No query but a train query is ever looked at. As a batch depends on nothing but seed and step, a run
-that was cut off goes on exactly as it would have.
+An anchor is a train query, or a corpus sequence as a pseudo-query. Its positive is a corpus sequence of the same
+relevant set. Only train queries are used. A batch depends on nothing but seed and step, so a run that was interrupted
+continues exactly as it would have.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Anchors against candidates: the first `len(queries)` anchors are queries, the others pseudo-queries."""
+    """Anchors and candidates; the first `len(queries)` anchors are queries, the others pseudo-queries."""
 
     queries: IntArray  # (Q,) rows of the queries
     pseudo: IntArray  # (P,) rows of the corpus that act as queries
     corpus: IntArray  # (C,) rows of the corpus: the candidates
-    positive: BoolArray  # (Q + P, C) candidate is relevant to anchor
-    ignore: BoolArray  # (Q + P, C) candidate is the anchor itself
-    sets: IntArray  # (Q + P,) relevant set of each anchor, which is also that of the candidate drawn for it
+    positive: BoolArray  # (Q + P, C) the candidate is relevant to the anchor
+    ignore: BoolArray  # (Q + P, C) the candidate is the anchor itself
+    sets: IntArray  # (Q + P,) relevant set of each anchor and of the candidate drawn for it
 
 
 class PairSampler:
-    """Draws batches of `size` anchors, a share of them pseudo-queries, with one positive each as candidate.
+    """Draws batches of `size` anchors, a share of them pseudo-queries, and one positive for each as candidate.
 
-    `train` are the rows of the queries to learn from. Pseudo-queries are corpus sequences: with
-    `pseudo_from="train"` only such as are relevant to a train query; with `"corpus"` any sequence of a group, since
-    the corpus' own groups are known without looking at any query (where relevance comes from qrels there are no
-    groups, and the two are the same).
+    `train` holds the rows of the queries to learn from. Pseudo-queries are corpus sequences: with `pseudo_from="train"`
+    those that are relevant to a train query, with `"corpus"` any sequence that shares its group with another one. The
+    groups of the corpus are known without any query. If relevance comes from qrels, there are no groups, and both
+    choices are the same.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class PairSampler:
         usable = train[relevance.counts[train] > 0]
         if not len(usable):
             raise UserError(
-                "no train query has a relevant corpus sequence; check 'split', 'group' or the qrels of the data"
+                "no train query has a relevant corpus sequence; check the columns 'split' and 'group', or the qrels"
             )
         self.train, self.size, self.seed = usable, size, seed
         self.pseudo = round(size * pseudo_share)
         self._corpus_size = relevance.corpus_size
-        # A relevant set is a group, or without groups the relevant rows of one query.
+        # A relevant set is a group or, without groups, the relevant rows of one query.
         if relevance.labels is not None and relevance.query_labels is not None:
             self._set_of_query = relevance.query_labels
             self._labels: IntArray | None = relevance.labels
@@ -76,16 +76,16 @@ class PairSampler:
             self._pseudo_sets = self._labels[(self._labels >= 0) & (sizes[self._labels] > 1)]
         else:
             self._pseudo_sets = self._anchor_sets
-        if not len(self._pseudo_sets):  # no two corpus sequences belong together: only queries can be anchors
+        if not len(self._pseudo_sets):  # no two corpus sequences share a group, so only queries can be anchors
             self.pseudo = 0
-        #: The groups that are ever drawn, sorted; None where relevance has no groups.
+        #: The groups that can be drawn, sorted; None if relevance has no groups.
         self.groups: IntArray | None = None
         if self._labels is not None:
             drawn = (self._anchor_sets, self._pseudo_sets) if self.pseudo else (self._anchor_sets,)
             self.groups = np.unique(np.concatenate(drawn))
 
     def batch(self, step: int) -> PairBatch:
-        """The batch of a step."""
+        """Return the batch of a step."""
         rng = np.random.default_rng([self.seed, step])
         asked = self.size - self.pseudo
         queries = self._draw(self.train, asked, rng)
@@ -102,12 +102,12 @@ class PairSampler:
         return values[rng.integers(0, len(values), number)]
 
     def _member(self, sets: IntArray, rng: np.random.Generator) -> IntArray:
-        """One corpus row of each set."""
+        """Draw one corpus row from each set."""
         begin, size = self._offsets[sets], np.diff(self._offsets)[sets]
         return self._rows[begin + (rng.random(len(sets)) * size).astype(np.int64)]
 
     def _contains(self, sets: IntArray, corpus: IntArray) -> BoolArray:
-        """(sets, corpus rows) truth table."""
+        """Return whether each corpus row is in each set: (sets, corpus rows)."""
         if self._labels is not None:
             return sets[:, None] == self._labels[corpus]
         wanted = sets[:, None] * self._corpus_size + corpus

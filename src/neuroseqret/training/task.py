@@ -1,7 +1,7 @@
-"""`TrainingTask`: all that a method learns from, in one object.
+"""`TrainingTask`: everything that a method learns from, in one object.
 
-Every method's `fit` makes one of its arguments and hands it on; nothing else carries queries, corpus, relevance, seed,
-budget, log and checkpoint around.
+The `fit` of every method builds a task from its arguments and passes it on. It holds queries, corpus, relevance, seed,
+budget, log and checkpoint.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from neuroseqret.training.unlabelled import WITHOUT_LABELS, sub_sequence_task
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """Queries with a `split`, the corpus that is ranked while learning, and how long and how it may be learned."""
+    """Queries with a `split`, the corpus, the labels, and the seed, budget, checkpoint and log of the run."""
 
     queries: EventSequences
-    corpus: EventSequences  # the given corpus, or pieces of it where nothing is labelled
-    given_corpus: EventSequences  # as the user gave it: time scale and vocabulary are fitted on it
-    labels: Relevance | None = None  # as the user gave them; see `relevance`
+    corpus: EventSequences  # the given corpus, or sub-sequences of it if nothing is labelled
+    given_corpus: EventSequences  # the corpus as the user gave it; time scale and marks are fitted on it
+    labels: Relevance | None = None  # the relevance as the user gave it; see `relevance`
     seed: int = 0
     max_seconds: float | None = None
     checkpoint_folder: Path | None = None
-    unlabelled: bool = False  # relevance is made from sub-sequences of the corpus
+    unlabelled: bool = False  # the task is made of sub-sequences of the corpus
     log: TrainingLog = field(default_factory=TrainingLog)
     begun: float = field(default_factory=time.monotonic)
 
@@ -51,9 +51,9 @@ class TrainingTask:
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> TrainingTask:
-        """Prepare what `fit` was given.
+        """Build the task from the arguments of `fit`.
 
-        Queries without a `split` column are split by the seed; their marks are renumbered as the corpus's, by name.
+        Queries without a `split` column are split by the seed. Their marks are renumbered by name to match the corpus.
         A method that needs labels and gets none learns from sub-sequences of the corpus, with a warning.
         """
         if not len(corpus):
@@ -87,45 +87,46 @@ class TrainingTask:
 
     @cached_property
     def relevance(self) -> Relevance:
-        """Who is relevant to whom: as given, else by group."""
+        """Which corpus sequences are relevant to which query: as given, otherwise by group."""
         return Relevance.from_groups(self.queries, self.corpus) if self.labels is None else self.labels
 
     @cached_property
     def train_rows(self) -> IntArray:
-        """Rows of the queries to learn from; none is an error."""
+        """Rows of the queries to learn from; it is an error if there are none."""
         return split_rows(self.queries, "train")
 
     @cached_property
     def train_rows_if_any(self) -> IntArray:
+        """Rows of the queries to learn from, for methods that can do without."""
         return split_rows_if_any(self.queries, "train")
 
     @cached_property
     def validation_rows(self) -> IntArray:
-        """Rows of the queries to select on; there may be none."""
+        """Rows of the queries to select models on; there may be none."""
         return split_rows_if_any(self.queries, "validation")
 
     @cached_property
     def answerable_train_rows(self) -> IntArray:
-        """The train rows with something relevant in the corpus."""
+        """The train rows that have a relevant corpus sequence."""
         return self.train_rows[self.relevance.counts[self.train_rows] > 0]
 
     @cached_property
     def answerable_validation_rows(self) -> IntArray:
-        """The validation rows with something relevant in the corpus."""
+        """The validation rows that have a relevant corpus sequence."""
         return self.validation_rows[self.relevance.counts[self.validation_rows] > 0]
 
     def in_terms_of(self, meaning: Meaning) -> TrainingTask:
-        """The same task with marks numbered as those of a trained method that it starts from."""
+        """Return the task with marks numbered as in `meaning`, that of a trained method to start from."""
         queries, corpus, given = (meaning.apply(x, "keep") for x in (self.queries, self.corpus, self.given_corpus))
         return replace(self, queries=queries, corpus=corpus, given_corpus=given)
 
     @property
     def seconds_left(self) -> float | None:
-        """What is left of the budget, at least one second; None without a budget."""
+        """Seconds left of the budget, at least one; None without a budget."""
         return None if self.max_seconds is None else max(1.0, self.max_seconds - (time.monotonic() - self.begun))
 
     def checkpoint(self, *parts: str | bytes, subfolder: str = "") -> Checkpoint | None:
-        """The checkpoint of this run, or None where none is kept.
+        """Return the checkpoint of this run, or None if none is kept.
 
         It belongs to the data, the seed and the `parts` (settings, weights to start from); other runs refuse it.
         """
@@ -138,5 +139,5 @@ class TrainingTask:
         return Checkpoint(self.checkpoint_folder / subfolder, key.hexdigest())
 
     def relevance_fingerprint(self) -> str:
-        """Of the labels; methods that learn without any have none."""
+        """Return the fingerprint of the labels, or "unlabelled" if there are none."""
         return self.relevance.fingerprint() if self.has_labels else "unlabelled"

@@ -1,4 +1,4 @@
-"""CrossAttention, both presets: what must hold of every score, lists, folders, and that it learns."""
+"""CrossAttention with both presets: scores, lists, folders, training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.models.card import ModelState
 from neuroseqret.models.cross.cross_attention import CrossAttention
 from neuroseqret.models.cross.cross_scorer import CrossScorer
-from neuroseqret.models.cross.memory_correction import _agreeing
+from neuroseqret.models.cross.memory_correction import agreement_scores
 from neuroseqret.models.cross.memory_fitting import NEARLY, JudgedLists, choose_strength
 from neuroseqret.models.cross.ranked_lists import RankedLists
 from neuroseqret.models.model_folder import read_state, write_state
@@ -190,12 +190,12 @@ def test_a_strength_that_harms_validation_is_not_taken() -> None:
         ]
 
     grid = (0.0, 0.1, 1.0, 10.0)
-    chosen = choose_strength([side(True), side(True)], _agreeing, grid)
+    chosen = choose_strength([side(True), side(True)], agreement_scores, grid)
     assert chosen.strength > 0
     assert chosen.validation == {"mean of AP and nDCG@10 of lists": chosen.quality[1]}
     assert 0 < chosen.gains[f"{chosen.strength:g}"][1] < chosen.quality[1] <= 1
-    assert choose_strength([side(True), side(False)], _agreeing, grid).strength == 0
-    assert choose_strength([side(True)], _agreeing, grid).validation == {}
+    assert choose_strength([side(True), side(False)], agreement_scores, grid).strength == 0
+    assert choose_strength([side(True)], agreement_scores, grid).validation == {}
 
 
 def literal() -> CrossScorer:

@@ -1,4 +1,4 @@
-"""HashCrossAttention, both presets: scores, embeddings, folders."""
+"""HashCrossAttention with both presets: scores, embeddings, folders."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from naive import models as naive
+from naive.cross import mark_divergence, memory_attention, mixed_embedding
 from naive.cross_data import awkward, first_stage, small_set
 from neuroseqret.data.batching import pad
 from neuroseqret.models.cross.cross_attention import CrossAttention
@@ -57,9 +58,34 @@ def test_saved_and_loaded_are_bit_equal(preset: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.embed(corpus), model.embed(corpus))
 
 
-def test_paper_score_is_the_sum_of_divergences_and_sim() -> None:
-    from naive.cross import mark_divergence
+def test_default_attends_to_the_memory_and_corrects_as_the_loops_do() -> None:
+    queries, corpus = small_set()
+    model = HashCrossAttention.from_state(fitted("default").to_state())  # a copy: its strengths are changed below
+    memory = model.correction.memory
+    v_q, v_c = first_stage().embed(queries[:2], "query"), first_stage().embed(corpus[:3])
+    attentions = []
+    for sequences, vectors in ((queries[:2], v_q), (corpus[:3], v_c)):
+        gains = memory.tables.gains(sequences)
+        slow = [memory_attention(memory.weights, v, memory.centroids, gains[:, k]) for k, v in enumerate(vectors)]
+        np.testing.assert_allclose(memory.attend(sequences, vectors), slow, rtol=1e-3, atol=1e-5)
+        attentions.append(np.array(slow))
+    a_q, a_c = attentions
+    both = CrossAttention(first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0), model
+    for part in both:
+        part.correction.strength = 0.3
+    model.correction.embedding_strength = 0.7
+    agreed, diverged = (part.score(queries[:2], corpus[:3]) for part in both)
+    for q in range(2):
+        for c in range(3):
+            kappa = float(v_q[q] @ v_c[c])
+            spread = 0.95 * a_q[q] + 0.05 / len(a_q[q])
+            assert agreed[q, c] == pytest.approx(kappa + 0.3 * sum(a_q[q] * a_c[c]), abs=1e-4)
+            assert diverged[q, c] == pytest.approx(kappa - 0.3 * mark_divergence(a_c[c], spread), abs=1e-3)
+    for c, found in enumerate(model.embed(corpus[:3])):
+        np.testing.assert_allclose(found, mixed_embedding(v_c[c], a_c[c], memory.centroids, 0.7), atol=1e-4)
 
+
+def test_paper_score_is_the_sum_of_divergences_and_sim() -> None:
     queries, corpus = small_set()
     model = fitted("paper").correction.scorer
     assert model is not None

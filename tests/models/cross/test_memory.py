@@ -11,7 +11,7 @@ import strategies  # noqa: F401  (its profile has no deadline)
 from naive.cross import mark_divergence
 from naive.cross_data import small_set
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.models.cross.memory import FLOOR, fit_weights, negative_divergence, product, relevant_sets, softmax
+from neuroseqret.models.cross.memory import FLOOR, agreement, fit_weights, negative_divergence, relevant_sets, softmax
 
 
 def test_sets_are_groups_or_the_different_answers_of_qrels() -> None:
@@ -53,7 +53,7 @@ def test_divergence_is_that_of_set_and_next_event(seed: int) -> None:
 
 def test_agreement_of_attentions() -> None:
     a, b = softmax(np.random.default_rng(0).normal(size=(2, 5, 7)).astype(np.float32))
-    found = product(a, b)
+    found = agreement(a, b)
     for q in range(5):
         for c in range(5):
             assert found[q, c] == pytest.approx(sum(x * y for x, y in zip(a[q], b[c], strict=True)), abs=1e-6)

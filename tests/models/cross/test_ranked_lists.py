@@ -1,4 +1,4 @@
-"""Heads of rankings against loops."""
+"""Ranked lists against loops."""
 
 from __future__ import annotations
 

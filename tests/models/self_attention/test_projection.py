@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from naive import models as naive
 from neuroseqret.models.self_attention.projection import Projection
 
 
@@ -28,3 +30,12 @@ def test_rows_are_unit_and_scores_are_mean_cosines(kind, members):
     torch.testing.assert_close(rows.norm(dim=1), torch.ones(5))
     parts = projection.parts(vectors)
     torch.testing.assert_close(rows @ rows.T, (parts @ parts.transpose(1, 2)).mean(0))
+
+
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
+def test_embeddings_are_the_naive_ones(kind):
+    torch.manual_seed(1)
+    projection = Projection(6, kind, hidden=8, dimension=4, members=3).eval().requires_grad_(False)
+    vectors = torch.randn(5, 6)
+    slow = [naive.projection(projection, vector.numpy()) for vector in vectors]
+    np.testing.assert_allclose(projection(vectors).numpy(), slow, rtol=1e-4, atol=1e-6)

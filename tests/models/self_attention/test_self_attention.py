@@ -1,4 +1,4 @@
-"""What must hold of the whole model: invariances, awkward sequences, the model folder, training."""
+"""SelfAttention as a whole: invariances, awkward sequences, the model folder, training."""
 
 from __future__ import annotations
 
@@ -109,11 +109,12 @@ def test_the_device_does_not_matter(which, device, request, tmp_path):
 
 
 def test_the_network_stays_on_its_device(model):
-    """Torch's device without memory refuses to mix with the CPU, so a tensor made in the wrong place is an error."""
+    """Tensors on torch's "meta" device cannot be mixed with CPU tensors, so a tensor made on the CPU is an error."""
     inputs = model.scale.inputs(pad(CORPUS)).to("meta")
     short = Inputs(*(x[:, :8] if x.ndim > 1 else x for x in vars(inputs).values()))
     network = copy.deepcopy(model.network).to("meta")
-    embedded = network(short, torch.zeros(len(CORPUS), model.markov.size, device="meta"))
+    markov = torch.zeros(len(CORPUS), model.markov.size, device="meta")
+    embedded = network.projection(network.vector(network.raw(short), markov))
     assert embedded.device.type == "meta"
     assert embedded.shape == (len(CORPUS), model.dimension)
 
@@ -244,7 +245,7 @@ def test_validation_is_of_the_score_that_the_model_gives(head):
     rows = np.flatnonzero(np.array(QUERIES.column("split").to_pylist()) == "validation")
     truth = Relevance.from_groups(QUERIES, CORPUS).select_queries(rows)
     scored = mean_average_precision(trained.score(QUERIES[rows], CORPUS), truth)
-    # Without a head phase the whitening of the last look is a running one, so ranks may differ a little.
+    # Without a head phase the last validation uses the running whitening, so ranks may differ a little.
     assert trained.card.validation["AP"] == pytest.approx(scored, abs=1e-6 if head else 0.02)
 
 

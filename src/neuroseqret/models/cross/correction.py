@@ -1,8 +1,8 @@
 """A correction: what a second stage adds to its first stage.
 
-A second stage is a trained `SelfAttention` and one `Correction`; which one is chosen by the settings. A correction
-scores pairs, learns from a task, and gives itself as tensors and constants. An `EmbeddingCorrection` also gives every
-sequence a vector of its own, which can be indexed.
+A second stage is a trained `SelfAttention` plus one `Correction`, chosen by the settings. A correction learns from a
+task, scores pairs, and can be saved as tensors and constants. An `EmbeddingCorrection` also gives each sequence a
+vector, so that it can be indexed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from neuroseqret.training.task import TrainingTask
 
 
 class Correction(ABC):
-    """Scores pairs, starting from what a trained first stage knows."""
+    """Scores pairs of sequences, given a trained first stage."""
 
-    #: Whether it can be put on a first stage whose score is more than a cosine.
+    #: Whether the first stage may have a score that is not a cosine.
     takes_any_first_stage = True
 
     def __init__(self, first_stage: SelfAttention, settings: CrossSettings) -> None:
@@ -33,34 +33,31 @@ class Correction(ABC):
 
     @abstractmethod
     def fit(self, task: TrainingTask, checkpoint: Checkpoint | None) -> Outcome:
-        """Learn from the task's queries, within its budget."""
+        """Learn from the task, within its budget."""
 
     @abstractmethod
     def scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
-        """The second stage's score of every pair: (queries, candidates)."""
+        """Return the score of every pair: (queries, candidates)."""
 
     def listed_scores(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
-        """Scores of the listed corpus rows of each query: (queries, depth)."""
+        """Return the scores of the listed corpus rows of each query: (queries, depth)."""
         return np.stack([self.scores(queries[k : k + 1], corpus[rows])[0] for k, rows in enumerate(listed)])
-
-    #: Whether the scores of all pairs of a corpus cost little more than those of a list.
-    cheap_for_all_pairs = False
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """What was learned."""
+        """Return what was learned, by name."""
 
     def constants(self) -> dict[str, float]:
-        """Single numbers that were learned, by name."""
+        """Return single numbers that were learned, by name."""
         return {}
 
     @abstractmethod
     def restore(self, tensors: Mapping[str, Tensor], constants: Mapping[str, float]) -> None:
-        """Take over what `tensors` and `constants` gave."""
+        """Load what `tensors` and `constants` returned."""
 
 
 class EmbeddingCorrection(Correction):
-    """A correction whose sequences have vectors of their own."""
+    """A correction that also gives each sequence a vector."""
 
     @property
     @abstractmethod
@@ -69,4 +66,4 @@ class EmbeddingCorrection(Correction):
 
     @abstractmethod
     def embeddings(self, sequences: EventSequences, role: Role) -> Scores:
-        """Unit vectors: (sequences, dimension)."""
+        """Return unit vectors: (sequences, dimension)."""

@@ -1,7 +1,8 @@
-"""CrossAttention: looks at query and candidate together; reranks what SelfAttention finds.
+"""CrossAttention: scores query and candidate together, and reranks what SelfAttention finds.
 
-`default` adds the agreement of the two sequences' attention to a memory of relevant sets (see `memory_correction`).
-`paper` is the cross-attention point process with its query-conditioned Fisher kernel (see `process_correction`).
+It is a first stage plus a correction, which the settings choose. In `default`, query and candidate attend to a memory
+of relevant sets, and their agreement is added to the first stage's score (`memory_correction`). In `paper`, the score
+is the query-conditioned Fisher kernel of the cross-attention point process (`process_correction`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from neuroseqret.models.cross.second_stage import SecondStage
 
 
 class CrossAttention(SecondStage):
-    """Looks at query and candidate together: use it to put the best hits of a `SelfAttention` in a new order.
+    """Scores query and candidate together. Use it to rerank the best hits of a `SelfAttention`.
 
-    It has no embedding and cannot be indexed. `preset` is `default`, a correction of the first stage's score that is
-    not the paper's model, or `paper`, which is; without `first_stage` (a trained `SelfAttention`) `fit` trains one.
+    It has no embedding and cannot be indexed. `preset` is `default`, which corrects the first stage's score by a memory
+    of relevant sets, or `paper` (`paper-health`, ...), the model of the paper. `first_stage` is a trained
+    `SelfAttention`; without one, `fit` trains it. `overrides` replace settings, see `cross.presets.CrossSettings`.
 
     >>> first = SelfAttention().fit(queries, corpus)                            # doctest: +SKIP
     >>> cross = CrossAttention(first_stage=first).fit(queries, corpus)          # doctest: +SKIP

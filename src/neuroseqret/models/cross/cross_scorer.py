@@ -1,4 +1,4 @@
-r"""The paper's two cross-attention scores, to the letter.
+r"""The paper's two cross-attention scores, equation by equation.
 
 Cross attention compares Fisher vectors of the query-conditioned process,
 
@@ -6,14 +6,14 @@ Cross attention compares Fisher vectors of the query-conditioned process,
           v_c \propto I^{-1/2} \nabla_\theta \log p(H_c | U(H_q)), \quad
           v_q \propto I^{-1/2} \nabla_\theta \log p(U(H_q) | U(H_q)),
 
-the second causally masked and both of unit length. Hash cross attention compares next-event distributions after all
-pairs of events,
+where the second is masked causally and both have unit length. Hash cross attention compares the next-event
+distributions after all pairs of events,
 
 .. math:: s(H_q, H_c) = -\sum_{q \in H_q} \sum_{c \in H_c}
           \mathrm{KL}\bigl(p_{U(H_q)}(\cdot | H_c^{\le c}) \,\|\, p_{U(H_q)}(\cdot | H_q^{\le q})\bigr)
           + \gamma\, \mathrm{Sim}(U(H_q), H_c).
 
-The gradient is taken over the heads' parameters, where it is closed form.
+The gradient is taken by the parameters of the heads, where it has a closed form.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from neuroseqret.processes.similarity import deltas, rows_of
 from neuroseqret.processes.time_scale import Inputs, TimeScale
 from neuroseqret.processes.unwarp import Unwarp
 
-MOST_EVENTS = 2048  # of a sequence; what comes later is not looked at (attention is quadratic)
+MOST_EVENTS = 2048  # per sequence; later events are ignored, because attention is quadratic
 Kind = Literal["fisher", "divergence"]
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Q queries and C candidates of each: what the process says of them."""
+    """Q queries, C candidates for each, and the states of the process on them."""
 
     query: Batch  # unwarped
-    candidates: Batch  # (Q * C) rows, those of a query side by side
+    candidates: Batch  # (Q * C) rows; those of a query are consecutive
     query_inputs: Inputs
     inputs: Inputs
     query_states: Tensor  # (Q, I + 1, D)
@@ -52,7 +52,7 @@ class Pairs:
 
 
 class CrossScorer(nn.Module):
-    """Unwarping, process and diagonal information, and the scores made of them."""
+    """Unwarping, process and diagonal information, and the two scores computed from them."""
 
     def __init__(
         self,
@@ -77,6 +77,7 @@ class CrossScorer(nn.Module):
     # ---------------------------------------------------------------- states
 
     def embed_events(self, batch: Batch) -> Tensor:
+        """Return y of the events, with times in typical gaps: (B, L, D)."""
         return self.process.embed_events(batch.times / self.typical_gap, self.classes(batch.marks))
 
     def _inputs(self, batch: Batch) -> Inputs:
@@ -84,11 +85,11 @@ class CrossScorer(nn.Module):
         return replace(inputs, marks=self.classes(inputs.marks))
 
     def unwarped(self, queries: Batch) -> Batch:
-        """U(H_q), without noise."""
+        """Return U(H_q), without noise."""
         return unwarped(self.unwarp, queries)
 
     def pairs(self, queries: Batch, candidates: Batch) -> Pairs:
-        """Condition each query's candidates on it; `queries` are unwarped already."""
+        """Condition the candidates of each query on it; `queries` are already unwarped."""
         asked = self.embed_events(queries)  # (Q, I, D)
         number = len(candidates) // max(len(queries), 1)
         shown = self.embed_events(candidates).unflatten(0, (len(queries), number))  # (Q, C, J, D)
@@ -102,27 +103,27 @@ class CrossScorer(nn.Module):
         )
 
     def gradients(self, inputs: Inputs, states: Tensor) -> Tensor:
-        """Fisher scores, not yet whitened: (B, L + 1, D) -> (B, F)."""
+        """Return the Fisher scores before whitening: (B, L + 1, D) -> (B, F)."""
         return fisher.score(self.process.heads, inputs, states, survival=False)
 
     # ---------------------------------------------------------------- scores
 
     def scores(self, pairs: Pairs, noisy: bool = False) -> Tensor:
-        """s of every query and candidate: (Q, C).
+        """Return s of every query and candidate: (Q, C).
 
-        `noisy` adds eta to U. Sim alone feels it: gaps do not change by it, and the inputs take U without it.
+        `noisy` adds eta to U in Sim only: a shift changes no gaps, and the inputs use U without it.
         """
         own = self.kernel(pairs) if self.kind == "fisher" else -self.divergence(pairs)
         return own - self.gamma * self._distance(pairs, noisy).to(own.dtype)
 
     def kernel(self, pairs: Pairs) -> Tensor:
-        """kappa: (Q, C)."""
+        """Return kappa of every query and candidate: (Q, C)."""
         of_query = self.information.whiten(self.gradients(pairs.query_inputs, pairs.query_states))
         of_candidates = self.information.whiten(self.gradients(pairs.inputs, pairs.states.flatten(0, 1)))
         return (of_query[:, None] * of_candidates.unflatten(0, pairs.states.shape[:2])).sum(-1)
 
     def divergence(self, pairs: Pairs) -> Tensor:
-        """Sum of KL over all pairs of events: (Q, C)."""
+        """Return the sum of KL over all pairs of events: (Q, C)."""
         first, second = (self._after_events(x) for x in (pairs.states, pairs.query_states))
         mask = pairs.inputs.mask.unflatten(0, pairs.states.shape[:2])
         return all_pairs_divergence(first, mask, second, pairs.query_inputs.mask)
@@ -132,7 +133,7 @@ class CrossScorer(nn.Module):
         return after
 
     def _distance(self, pairs: Pairs, noisy: bool) -> Tensor:
-        """Delta_t + Delta_x, literal: (Q, C)."""
+        """Return Delta_t + Delta_x in literal form: (Q, C)."""
         number = pairs.states.shape[1]
         query = pairs.query
         if noisy:
@@ -146,18 +147,18 @@ class CrossScorer(nn.Module):
         return torch.stack(rows)
 
     def log_likelihood_per_event(self, pairs: Pairs) -> Tensor:
-        """Mean log p(H_c | U(H_q)) of an event."""
+        """Return log p(H_c | U(H_q)) per event, averaged over the pairs."""
         total = self.process.heads.log_likelihood(pairs.inputs, pairs.states.flatten(0, 1), survival=False)
         return (total / pairs.inputs.lengths.clamp(min=1)).mean()
 
     def self_conditioned(self, sequences: Batch) -> Tensor:
-        """Fisher vectors of sequences conditioned on themselves, unit rows: what is hashed."""
+        """Return the Fisher vectors of sequences conditioned on themselves, as unit rows: these are hashed."""
         states = self.process.states(self.process.attend_self(self.embed_events(sequences)))
         return self.information.whiten(self.gradients(self._inputs(sequences), states))
 
 
 def first_events(batch: Batch, most: int = MOST_EVENTS) -> Batch:
-    """Sequences cut after their first events; a cut window ends at the last event kept."""
+    """Cut sequences after their first `most` events; the window of a cut sequence ends at its last event kept."""
     if batch.times.shape[1] <= most:
         return batch
     times, marks = batch.times[:, :most], batch.marks[:, :most]

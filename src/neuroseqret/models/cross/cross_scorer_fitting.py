@@ -1,6 +1,6 @@
-"""How the paper's cross-attention models learn: pairwise hinge on lists of few candidates, half the negatives hard.
+"""Training of the paper's cross-attention models: pairwise hinge loss on a few candidates per query.
 
-Hard negatives are what the first stage ranks high and is not relevant; the others are drawn at random.
+Half of the negatives are hard: non-relevant sequences that the first stage ranks high. The others are random.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from neuroseqret.training.losses import pairwise_hinge
 from neuroseqret.training.task import TrainingTask
 
 _JUDGED = 32  # validation queries whose lists are reranked at each evaluation
-_JUDGED_DEPTH = 50
-_WHITENED = 64  # train queries from whose pairs the information is fitted at the end
+_JUDGED_DEPTH = 50  # candidates of each of these lists
+_WHITENED = 64  # train queries whose pairs the information is computed from at the end
 
 
 class CrossScorerFitting:
-    """One run; `lists` are the first stage's for the train and validation queries."""
+    """One training run; the lists are the first stage's, for train and validation queries."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class CrossScorerFitting:
         self.lists, self.judged = train_lists, validation_lists.head(_JUDGED, _JUDGED_DEPTH)
 
     def run(self, checkpoint: Checkpoint | None = None) -> float | None:
-        """Train, fit the information on final weights; the validation MAP of the lists, None without validation."""
+        """Train, then compute the information exactly; return the validation MAP of the lists, or None without any."""
         best = train(
             self.model,
             self.loss,
@@ -53,11 +53,11 @@ class CrossScorerFitting:
             log=self.task.log,
             checkpoint=checkpoint,
         ).best
-        self.fix_information()
+        self.fit_information()
         return best
 
     def candidates(self, step: int) -> tuple[IntArray, IntArray, np.ndarray]:
-        """Rows of the train queries of a step, rows of their candidates (Q, C), and which are relevant (Q, C)."""
+        """Draw the train queries of a step: their rows, the rows of their candidates (Q, C), and the truth (Q, C)."""
         s, rng = self.settings, np.random.default_rng([self.seed, step, 4])
         place = rng.integers(0, len(self.lists.rows), s.queries)
         rows = self.lists.rows[place]
@@ -66,7 +66,7 @@ class CrossScorerFitting:
         positive = self.relevance.rows[begin[:, None] + drawn]
         hard_number = s.negatives // 2
         random = sample_negatives(self.relevance, rows, s.negatives - hard_number, rng, replace=True)
-        # A list entry that is relevant is replaced by a random negative, so that every row has the same length.
+        # Relevant list entries are replaced by random negatives, so that all rows have the same length.
         pick = rng.integers(0, self.lists.candidates.shape[1], (s.queries, hard_number))
         hard = np.take_along_axis(self.lists.candidates[place], pick, 1)
         wrong = np.take_along_axis(self.lists.relevant[place], pick, 1)
@@ -76,6 +76,7 @@ class CrossScorerFitting:
         return rows, np.concatenate([positive, hard, random], axis=1), truth
 
     def pairs(self, rows: IntArray, candidates: IntArray, crop: int | None = None) -> Pairs:
+        """Return queries and candidates by their rows, cut to their first `crop` events."""
         most = {} if crop is None else {"most": crop}
         queries: Batch = first_events(pad(self.queries, rows), **most)
         return self.model.pairs(
@@ -83,6 +84,7 @@ class CrossScorerFitting:
         )
 
     def loss(self, step: int) -> Tensor:
+        """Return the loss of a step: ranking, minus weighted log-likelihood, plus penalty of the unwarping."""
         rows, candidates, truth = self.candidates(step)
         pairs = self.pairs(rows, candidates, self.settings.crop)
         if self.model.kind == "fisher":
@@ -94,6 +96,7 @@ class CrossScorerFitting:
 
     @torch.no_grad()
     def validate(self) -> float:
+        """Return the MAP of the judged validation lists in the order of the current scores."""
         scores = np.stack(
             [
                 self.model.scores(self.pairs(row[None], candidates[None]))[0].numpy()
@@ -103,8 +106,8 @@ class CrossScorerFitting:
         return float(list_average_precision(scores, self.judged).mean())
 
     @torch.no_grad()
-    def fix_information(self) -> None:
-        """I = mean of g^2 over pairs of the train queries, by the weights that were kept."""
+    def fit_information(self) -> None:
+        """Compute I = mean of g^2 over pairs of train queries, with the final weights."""
         total, number = torch.zeros_like(self.model.information.moment), 0
         for step in range(max(1, _WHITENED // self.settings.queries)):
             rows, candidates, _ = self.candidates(step)

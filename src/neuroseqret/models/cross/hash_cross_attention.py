@@ -1,8 +1,8 @@
-"""HashCrossAttention: cross attention whose sequences have an embedding of their own, so that it can be hashed.
+"""HashCrossAttention: cross attention with an embedding, so that sequences can be hashed and indexed.
 
-A sequence conditioned on itself needs no query: that embedding is hashed and searched, and the score, a divergence of
-next-event distributions, reranks what is found. `default` conditions on a memory of relevant sets (see
-`memory_correction`), `paper` is literal (see `process_correction`).
+A sequence conditioned on itself needs no query: this gives the embedding that is hashed and searched. The score, a
+divergence of next-event distributions, reranks what is found. `default` conditions on a memory of relevant sets
+(`memory_correction`), `paper` is the model of the paper (`process_correction`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from neuroseqret.models.cross.second_stage import SecondStage
 
 
 class HashCrossAttention(SecondStage, Embedder):
-    """Cross attention with an embedding of its own: it can be indexed, and its score then reranks what is found.
+    """Cross attention with an embedding: it can be indexed, and its score reranks what the index finds.
 
-    `preset` is `default`, a correction of the first stage that is not the paper's model, or `paper`, which is; without
-    `first_stage` (a trained `SelfAttention`) `fit` trains one. `embed` gives what is hashed.
+    `preset` is `default`, which corrects the first stage's score by a memory of relevant sets, or `paper`
+    (`paper-health`, ...), the model of the paper. `first_stage` is a trained `SelfAttention`; without one, `fit` trains
+    it. `overrides` replace settings, see `cross.presets.CrossSettings`. `embed` returns what is hashed.
 
     >>> model = HashCrossAttention().fit(queries, corpus)  # doctest: +SKIP
     >>> index = Index.create(model, "index", corpus)       # doctest: +SKIP

@@ -1,4 +1,4 @@
-r"""Corrections by a memory of relevant sets (see `memory`), to which query and candidate attend.
+r"""Corrections by a memory of relevant sets, to which query and candidate attend (see `memory`).
 
 `MemoryAgreement`, for CrossAttention, adds the agreement of the two attentions:
 
@@ -8,11 +8,11 @@ r"""Corrections by a memory of relevant sets (see `memory`), to which query and 
 
 .. math:: s(H_q, H_c) = \kappa(H_q, H_c) - \lambda\, \mathrm{KL}\bigl(p(\cdot | H_c) \,\|\, p(\cdot | H_q)\bigr),
 
-and has an embedding: a sequence conditioned on itself takes up what it finds in the memory,
+and has an embedding: the first-stage embedding plus the centroids that the sequence attends to,
 
 .. math:: e(H) = \mathrm{norm}\bigl(v(H) + \rho \textstyle\sum_S a(S | H)\, m_S\bigr).
 
-The strengths lambda and rho are chosen on lists that neither stage was fitted on, and may be zero.
+The strengths lambda and rho are chosen on lists that neither stage was fitted on. They may be zero.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.models.base import Role, Scores
 from neuroseqret.models.card import Outcome
 from neuroseqret.models.cross.correction import Correction, EmbeddingCorrection
-from neuroseqret.models.cross.memory import RelevanceMemory, negative_divergence, product
+from neuroseqret.models.cross.memory import RelevanceMemory, agreement, negative_divergence
 from neuroseqret.models.cross.memory_fitting import FittedMemory, JudgedLists, choose_strength, fit_memory
 from neuroseqret.models.cross.presets import CrossSettings
 from neuroseqret.models.self_attention import SelfAttention
@@ -44,10 +44,9 @@ EMBEDDING_STRENGTHS = (0.0, 0.1, 0.3, 1.0, 3.0)
 
 
 class MemoryCorrection(Correction):
-    """What both have in common: the memory, and how it is kept."""
+    """What both corrections share: the memory, and how it is fitted and saved."""
 
     takes_any_first_stage = False  # it corrects cosines
-    cheap_for_all_pairs = True
 
     def __init__(self, first_stage: SelfAttention, settings: CrossSettings) -> None:
         super().__init__(first_stage, settings)
@@ -61,10 +60,10 @@ class MemoryCorrection(Correction):
 
     @abstractmethod
     def choose(self, fitted: FittedMemory) -> Outcome:
-        """Choose how strongly the memory corrects the first stage, on lists that neither was fitted on."""
+        """Choose the strength of the correction, on lists that neither stage was fitted on."""
 
     def attended(self, sequences: EventSequences, role: Role) -> tuple[Floats, Floats]:
-        """First-stage embeddings (sequences, dimension) and attentions (sequences, sets)."""
+        """Return first-stage embeddings (sequences, dimension) and attentions (sequences, sets)."""
         embedded = self.first_stage.compute_embeddings(sequences, role)
         return embedded, self.memory.attend(sequences, embedded)
 
@@ -94,40 +93,40 @@ class MemoryCorrection(Correction):
 
 
 class MemoryAgreement(MemoryCorrection):
-    """kappa + lambda * agreement of the attentions; a dot product, so a corpus costs one matrix product."""
+    """kappa + lambda * agreement of the attentions. This is a dot product, so a corpus needs one matrix product."""
 
     def choose(self, fitted: FittedMemory) -> Outcome:
-        chosen = choose_strength(fitted.sides, _agreeing, AGREEMENT_STRENGTHS)
+        chosen = choose_strength(fitted.sides, agreement_scores, AGREEMENT_STRENGTHS)
         self.strength = chosen.strength
         return Outcome(chosen.validation, {"strength_gains": chosen.gains})
 
-    def side_by_side(self, sequences: EventSequences, role: Role) -> Floats:
-        """First-stage embedding and attention side by side; their dot product is the score."""
+    def concatenated(self, sequences: EventSequences, role: Role) -> Floats:
+        """Return first-stage embedding and weighted attention, concatenated; their dot product is the score."""
         if not self.strength:
             return self.first_stage.compute_embeddings(sequences, role)
         embedded, attention = self.attended(sequences, role)
         return np.concatenate([embedded, self.strength**0.5 * attention], axis=1)
 
     def scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
-        return self.side_by_side(queries, "query") @ self.side_by_side(candidates, "corpus").T
+        return self.concatenated(queries, "query") @ self.concatenated(candidates, "corpus").T
 
     def listed_scores(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
         some, place = np.unique(listed, return_inverse=True)  # a candidate is often on several lists
-        of_queries, of_some = self.side_by_side(queries, "query"), self.side_by_side(corpus[some], "corpus")
+        of_queries, of_some = self.concatenated(queries, "query"), self.concatenated(corpus[some], "corpus")
         place = place.reshape(listed.shape)
         return np.stack([of_some[rows] @ query for rows, query in zip(place, of_queries, strict=True)])
 
 
 class MemoryDivergence(MemoryCorrection, EmbeddingCorrection):
-    """kappa - lambda * divergence of next-event distributions; embeds by what the memory adds."""
+    """kappa - lambda * divergence of next-event distributions; the embedding adds centroids of the memory."""
 
     def __init__(self, first_stage: SelfAttention, settings: CrossSettings) -> None:
         super().__init__(first_stage, settings)
         self.embedding_strength = 0.0
 
     def choose(self, fitted: FittedMemory) -> Outcome:
-        chosen = choose_strength(fitted.sides, _diverging, DIVERGENCE_STRENGTHS)
-        mixing = choose_strength(fitted.sides, _embedded, EMBEDDING_STRENGTHS)
+        chosen = choose_strength(fitted.sides, divergence_scores, DIVERGENCE_STRENGTHS)
+        mixing = choose_strength(fitted.sides, embedding_scores, EMBEDDING_STRENGTHS)
         self.strength, self.embedding_strength = chosen.strength, mixing.strength
         return Outcome(chosen.validation, {"strength_gains": chosen.gains, "embedding_strength_gains": mixing.gains})
 
@@ -136,7 +135,7 @@ class MemoryDivergence(MemoryCorrection, EmbeddingCorrection):
         return self.first_stage.dimension
 
     def embeddings(self, sequences: EventSequences, role: Role) -> Scores:
-        return mixed(*self.attended(sequences, role), self.memory.centroids, self.embedding_strength)
+        return mix_memory(*self.attended(sequences, role), self.memory.centroids, self.embedding_strength)
 
     def scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
         (v_q, a_q), (v_c, a_c) = self.attended(queries, "query"), self.attended(candidates, "corpus")
@@ -161,31 +160,31 @@ class MemoryDivergence(MemoryCorrection, EmbeddingCorrection):
         self.embedding_strength = constants["embedding_strength"]
 
 
-def mixed(embedded: Floats, attention: Floats, centroids: Floats, strength: float) -> Floats:
-    """e(H): unit rows (sequences, dimension)."""
+def mix_memory(embedded: Floats, attention: Floats, centroids: Floats, strength: float) -> Floats:
+    """Return e(H) as unit rows: (sequences, dimension)."""
     sums = embedded + np.float32(strength) * (attention @ centroids)
     unit: Floats = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.float32(1e-12))
     return unit
 
 
-def _agreeing(judged: JudgedLists, k: int, strength: float) -> Floats:
-    """Scores of the candidates of the k-th list, corrected by the agreement."""
-    agreement = product(judged.query_attention[k : k + 1], judged.attention[judged.place[k]])[0]
-    corrected: Floats = judged.lists.scores[k] + np.float32(strength) * agreement
+def agreement_scores(judged: JudgedLists, k: int, strength: float) -> Floats:
+    """Return the scores of the candidates of the k-th list, corrected by the agreement."""
+    agreed = agreement(judged.query_attention[k : k + 1], judged.attention[judged.place[k]])[0]
+    corrected: Floats = judged.lists.scores[k] + np.float32(strength) * agreed
     return corrected
 
 
-def _diverging(judged: JudgedLists, k: int, strength: float) -> Floats:
-    """Scores of the candidates of the k-th list, corrected by the divergence."""
+def divergence_scores(judged: JudgedLists, k: int, strength: float) -> Floats:
+    """Return the scores of the candidates of the k-th list, corrected by the divergence."""
     against = negative_divergence(judged.query_attention[k : k + 1], judged.attention[judged.place[k]])[0]
     corrected: Floats = judged.lists.scores[k] + np.float32(strength) * against
     return corrected
 
 
-def _embedded(judged: JudgedLists, k: int, strength: float) -> Floats:
-    """Cosines of the mixed embeddings of the k-th list."""
-    mine = mixed(judged.query_embedded[k : k + 1], judged.query_attention[k : k + 1], judged.centroids, strength)
+def embedding_scores(judged: JudgedLists, k: int, strength: float) -> Floats:
+    """Return the cosines of the embeddings e(H) of the k-th list."""
+    mine = mix_memory(judged.query_embedded[k : k + 1], judged.query_attention[k : k + 1], judged.centroids, strength)
     place = judged.place[k]
-    theirs = mixed(judged.embedded[place], judged.attention[place], judged.centroids, strength)
+    theirs = mix_memory(judged.embedded[place], judged.attention[place], judged.centroids, strength)
     cosines: Floats = theirs @ mine[0]
     return cosines

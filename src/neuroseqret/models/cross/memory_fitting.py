@@ -1,10 +1,10 @@
-"""How a relevance memory is fitted: tables and centroids from the corpus, weights and strengths from lists.
+"""Fitting of a relevance memory: tables and centroids from the corpus, weights and strengths from ranked lists.
 
-Weights are learned on out-of-fold queries (see `out_of_fold`). The strength with which the memory corrects the first
-stage is then chosen from a grid that holds zero, by what it gains on the out-of-fold lists and on those of the
-validation queries, whichever is less: out-of-fold metrics saw fewer queries than the first stage that is to be
-corrected, so they leave more to gain than there is; the validation lists are the first stage's own, but few. Where
-the memory does not help both, the model is its first stage.
+The weights are learned on out-of-fold queries (see `out_of_fold`). The strength of the correction is then chosen from a
+grid that contains zero, by its gain on two sides: the out-of-fold lists and the lists of the validation queries. The
+smaller gain counts. Out-of-fold metrics saw fewer queries than the first stage, so their lists promise more than there
+is to gain; the validation lists come from the first stage itself, but there are few. If the memory does not help on
+both sides, the strength is 0 and the model scores as its first stage.
 """
 
 from __future__ import annotations
@@ -26,35 +26,37 @@ from neuroseqret.processes.event_tables import EventTables
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.task import TrainingTask
 
-_LISTED = 500  # lists of all folds, and of validation, that strengths are chosen on
-_MANY_QUERIES = 400  # with fewer train queries, more folds leave more of them to learn from
+_LISTED = 500  # most lists of all folds, and of validation, that strengths are chosen on
+_MANY_QUERIES = 400  # with fewer train queries there are more folds, so that each learns from more of them
 NEARLY = 0.95  # share of the best gain that a weaker strength must reach to be preferred
 _FEWEST_CELLS, _MOST_CELLS = 256, 4096
 
 
 @dataclass(frozen=True)
 class JudgedLists:
-    """Lists with what the memory and the first stage say of their queries and candidates."""
+    """Ranked lists, with the attentions and embeddings of their queries and candidates."""
 
     lists: RankedLists
     query_attention: Floats  # (Q, S)
     query_embedded: Floats  # (Q, dimension)
-    place: IntArray  # (Q, depth) rows of the two tables below
-    attention: Floats  # (N, S)
+    place: IntArray  # (Q, depth) where each candidate is in the next two arrays
+    attention: Floats  # (N, S) of the N candidates that are on any list
     embedded: Floats  # (N, dimension)
     centroids: Floats
 
 
 @dataclass(frozen=True)
 class FittedMemory:
+    """A memory and the lists to choose strengths on."""
+
     memory: RelevanceMemory
-    sides: list[list[JudgedLists]]  # lists of the folds; lists of the validation queries, where there are any
+    sides: list[list[JudgedLists]]  # the lists of the folds, then those of the validation queries if there are any
 
 
 def fit_memory(
     first_stage: SelfAttention, task: TrainingTask, settings: MemorySettings, checkpoint: Checkpoint | None = None
 ) -> FittedMemory:
-    """The memory, and lists that neither it nor the first stage was fitted on, to choose strengths with."""
+    """Fit the memory; return it with lists that neither it nor the first stage was fitted on."""
     queries, corpus, relevance, seed = task.queries, task.corpus, task.relevance, task.seed
     train_rows, validation_rows = task.answerable_train_rows, task.answerable_validation_rows
     rng = np.random.default_rng([seed, 5])
@@ -69,7 +71,7 @@ def fit_memory(
         checkpoint=checkpoint,
     )
     set_of = dict(zip(train_rows.tolist(), truth.tolist(), strict=True))
-    learned = [_some(fold, set_of, settings.most_queries // len(folds), rng) for fold in folds]
+    learned = [_sample_queries(fold, set_of, settings.most_queries // len(folds), rng) for fold in folds]
     blank = np.zeros(1 + len(tables.log_gains), np.float32)
     memories = [RelevanceMemory(tables, centroids_of(fold.corpus, sets), blank) for fold in folds]
     evidence = [m.evidence(queries[f.rows], f.queries) for m, f in zip(memories, learned, strict=True)]
@@ -81,12 +83,11 @@ def fit_memory(
         place.weights = weights
     few = [Fold(f.rows[: _LISTED // len(folds)], f.queries[: _LISTED // len(folds)], f.corpus) for f in learned]
     asked = (queries, corpus, relevance, settings.depth)
-    sides = [[_judge(m, fold, *asked) for m, fold in zip(memories, few, strict=True) if len(fold.rows)]]
+    sides = [[_judged_lists(m, fold, *asked) for m, fold in zip(memories, few, strict=True) if len(fold.rows)]]
     if len(validation_rows):
         rows = _at_most(validation_rows, _LISTED, rng)
-        sides.append(
-            [_judge(memory, Fold(rows, first_stage.compute_embeddings(queries[rows], "query"), embedded), *asked)]
-        )
+        fold = Fold(rows, first_stage.compute_embeddings(queries[rows], "query"), embedded)
+        sides.append([_judged_lists(memory, fold, *asked)])
     return FittedMemory(memory, sides)
 
 
@@ -94,14 +95,14 @@ def _at_most(rows: IntArray, number: int, rng: np.random.Generator) -> IntArray:
     return rows if len(rows) <= number else rng.choice(rows, number, replace=False)
 
 
-def _some(fold: Fold, set_of: dict[int, int], number: int, rng: np.random.Generator) -> Fold:
-    """At most `number` queries of a fold, those whose set is in the memory, in random order."""
+def _sample_queries(fold: Fold, set_of: dict[int, int], number: int, rng: np.random.Generator) -> Fold:
+    """Draw at most `number` queries of a fold, in random order, from those whose set is in the memory."""
     usable = np.flatnonzero([set_of[row] >= 0 for row in fold.rows.tolist()])
     chosen = rng.permutation(usable)[:number]
     return Fold(fold.rows[chosen], fold.queries[chosen], fold.corpus)
 
 
-def _judge(
+def _judged_lists(
     memory: RelevanceMemory,
     fold: Fold,
     queries: EventSequences,
@@ -124,18 +125,18 @@ def _judge(
 
 @dataclass(frozen=True)
 class Choice:
-    """A strength, and why: what each of the grid gains on each side, and the quality that the chosen one gives there.
+    """The chosen strength, with the gain of every strength and the quality of the chosen one on each side.
 
-    Quality is the mean of AP and nDCG@10 over the lists of a side, a gain that over strength 0.
+    Quality is the mean of AP and nDCG@10 over the lists of a side; the gain is relative to strength 0.
     """
 
     strength: float
-    gains: dict[str, list[float]]
-    quality: list[float]
+    gains: dict[str, list[float]]  # by strength, one value per side
+    quality: list[float]  # one value per side
 
     @property
     def validation(self) -> dict[str, float]:
-        """Of the lists of the validation queries, where there are any."""
+        """The quality on the lists of the validation queries; empty if there are none."""
         return {"mean of AP and nDCG@10 of lists": self.quality[1]} if len(self.quality) > 1 else {}
 
 
@@ -144,10 +145,10 @@ def choose_strength(
     score: Callable[[JudgedLists, int, float], Floats],
     grid: tuple[float, ...],
 ) -> Choice:
-    """The strength whose gain over none is largest on the side where it is least.
+    """Choose the strength whose smallest gain over all sides is largest.
 
-    `score(lists, k, strength)` are the scores of the candidates of the k-th query. The grid rises from 0; of strengths
-    that gain nearly as much as the best one the weakest is taken.
+    `score(lists, k, strength)` returns the scores of the candidates of the k-th list. The grid rises from 0. The
+    weakest strength that reaches `NEARLY` of the best gain is chosen.
     """
     found = np.array([[_quality(side, score, strength) for side in sides] for strength in grid])
     gains = found - found[0]

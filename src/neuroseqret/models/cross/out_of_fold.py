@@ -1,10 +1,10 @@
-"""First-stage embeddings that have not seen the query: what a second stage must learn from.
+"""First-stage embeddings of queries that the metric has not seen, for a second stage to learn from.
 
-A trained first stage puts the relevant sequences of its own train queries on top (98 MAP) and of new ones far less
-often (79), so a second stage that learns from its lists of train queries learns a world it will never meet. The
-encoder stays as it is, its vectors are computed once; only the metric on top, where the memory of single queries sits,
-is trained anew without each part of the train queries in turn. Lists of the left-out part then are as good and as bad
-as those of new queries.
+A trained first stage ranks its own train queries almost perfectly (98 MAP) and new queries far worse (79). A second
+stage that learns from lists of train queries would learn from lists that it never meets later. So the train queries are
+split into folds, and for each fold the metric is trained again without its queries. The lists of a fold are then as
+good as those of new queries. The encoder stays as it is, and its vectors are computed once: it is the metric that
+overfits single queries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Fold:
-    """Embeddings of some queries, and of the whole corpus, by a metric that never saw these queries."""
+    """Embeddings of some queries and of the whole corpus, by a metric that was trained without these queries."""
 
     rows: IntArray  # rows of the queries
     queries: Floats  # (rows, dimension)
@@ -40,7 +40,7 @@ class Fold:
 
 @torch.no_grad()
 def vectors_of(model: SelfAttention, sequences: EventSequences, role: Role) -> Tensor:
-    """Whitened vectors before the metric: (sequences, size)."""
+    """Return the whitened vectors before the metric: (sequences, size)."""
     whole = torch.empty(len(sequences), model.network.size)
     for rows, inputs, markov in model.prepared(sequences, role):
         whole[rows] = model.network.vector(model.network.raw(inputs), markov).cpu()
@@ -50,7 +50,7 @@ def vectors_of(model: SelfAttention, sequences: EventSequences, role: Role) -> T
 def out_of_fold(
     model: SelfAttention, task: TrainingTask, *, steps: int, number: int = 2, checkpoint: Checkpoint | None = None
 ) -> list[Fold]:
-    """`number` folds that together hold every train query once."""
+    """Return `number` folds; every train query is in exactly one of them."""
     train_rows = task.answerable_train_rows
     vectors = torch.zeros(len(task.queries), model.network.size), vectors_of(model, task.corpus, "corpus")
     vectors[0][train_rows] = vectors_of(model, task.queries[train_rows], "query")
@@ -74,7 +74,7 @@ def _metric_of(
     checkpoint: Checkpoint | None,
     phase: str,
 ) -> Projection:
-    """A projection like the model's own, of one member, learned from the given train queries alone."""
+    """Train a projection with one member and the model's settings, on the given train queries only."""
     seed, (queries, corpus) = task.seed, vectors
     settings, size = model.settings, model.network.size
     sampler = PairSampler(
@@ -87,7 +87,7 @@ def _metric_of(
     )
     metric = Metric(size, settings, sampler, seed + 2, members=1)
     if settings.projection.kind == "none":
-        return metric.head.eval()  # nothing is learned on top, so there is nothing to leave out
+        return metric.head.eval()  # there is no metric to train
     base = settings.head if settings.head is not None else LoopSettings(learning_rate=2e-3, weight_decay=1e-3)
     train(
         metric,

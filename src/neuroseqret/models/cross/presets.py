@@ -1,7 +1,7 @@
-"""Settings of the second-stage models, and their presets: data, not branches in the model.
+"""The settings of the second stages and their presets. A preset is data; the models have no branches on its name.
 
-`default` corrects a trained first stage by a memory of relevant sets. `paper` is the paper's cross-attention process
-to the letter of its equations; `paper-audio` ... `paper-amazon` have the values of its tables.
+`default` corrects a trained first stage by a memory of relevant sets. `paper` is the cross-attention process of the
+paper, equation by equation; `paper-audio` ... `paper-amazon` have the values of its table for each data set.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from neuroseqret.models.presets import PAPER_TABLE, chosen
+from neuroseqret.models.presets import PAPER_TABLE, resolve_preset
 from neuroseqret.training.loop import LoopSettings
 
 
@@ -20,35 +20,35 @@ class _Settings(BaseModel):
 
 
 class MemorySettings(_Settings):
-    """The second stage of `default`."""
+    """The correction of kind `memory`, used by `default`."""
 
     out_of_fold_steps: int = Field(default=1500, ge=0)  # at most; long vectors get fewer, as in the first stage
-    most_queries: int = Field(default=1000, ge=1)  # train queries that weights are learned from
+    most_queries: int = Field(default=1000, ge=1)  # most train queries that weights are learned from
     depth: int = Field(default=100, ge=1)  # length of the lists that strengths are chosen on
-    cells: int = Field(default=1 << 21, ge=1 << 10)  # numbers of one table, over all sets
+    cells: int = Field(default=1 << 21, ge=1 << 10)  # most cells of one table, over all sets
 
 
 class CrossProcessSettings(_Settings):
-    """The second stage of `paper`."""
+    """The correction of kind `process`, used by `paper`."""
 
     width: int = Field(default=64, ge=4)
     positions: int = Field(default=512, ge=1)
     gamma: float = 0.1
     margin: float = Field(default=0.5, gt=0)
-    likelihood: float = Field(default=0.1, ge=0)  # weight of the mean negative log-likelihood of an event
+    likelihood: float = Field(default=0.1, ge=0)  # weight of the negative log-likelihood per event
     sigma: float = Field(default=0.1, gt=0)  # of the unwarping
-    queries: int = Field(default=16, ge=1)  # of a step
-    positives: int = Field(default=2, ge=1)  # candidates of each query
-    negatives: int = Field(default=6, ge=2)  # half of them from the first stage's list, half at random
-    crop: int = Field(default=128, ge=2)  # most events of a sequence in training
+    queries: int = Field(default=16, ge=1)  # per step
+    positives: int = Field(default=2, ge=1)  # per query
+    negatives: int = Field(default=6, ge=2)  # per query: half from the first stage's list, half random
+    crop: int = Field(default=128, ge=2)  # most events of a training sequence
     loop: LoopSettings = LoopSettings(steps=300, learning_rate=1e-3, weight_decay=1e-3, patience=3)
 
 
 class CrossSettings(_Settings):
-    """All of a second-stage model."""
+    """All settings of a second stage."""
 
-    first_stage_preset: str = "default"  # preset of the SelfAttention that is fitted if none is given
-    kind: Literal["memory", "process"] = "memory"
+    first_stage_preset: str = "default"  # preset of the SelfAttention that is trained if none is given
+    kind: Literal["memory", "process"] = "memory"  # which correction
     memory: MemorySettings = MemorySettings()
     process: CrossProcessSettings = CrossProcessSettings()
 
@@ -66,5 +66,5 @@ PRESETS: dict[str, CrossSettings] = {
 
 
 def cross_settings_of(preset: str, overrides: Mapping[str, Any]) -> CrossSettings:
-    """A preset with some values replaced; nested settings take a mapping: `memory={"depth": 50}`."""
-    return chosen(PRESETS, preset, overrides)
+    """Return a preset with some values replaced; nested settings take a mapping: `memory={"depth": 50}`."""
+    return resolve_preset(PRESETS, preset, overrides)

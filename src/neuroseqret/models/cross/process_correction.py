@@ -1,6 +1,6 @@
-"""Corrections by the paper's cross-attention process (see `cross_scorer`); they replace the first stage's score.
+"""Corrections by the paper's cross-attention process (see `cross_scorer`). They replace the first stage's score.
 
-The first stage gives the hard negatives to learn from and the list to rerank.
+The first stage provides the hard negatives for training and the list to rerank.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.task import TrainingTask
 
-_EVENTS = 16384  # positions of one padded batch
-_LISTED = 1000  # train queries that get hard negatives
-_DEPTH = 100  # candidates of a list
+_EVENTS = 16384  # positions in one padded batch
+_LISTED = 1000  # most train queries to learn from
+_DEPTH = 100  # candidates per list
 
 
 class ProcessKernel(Correction):
@@ -50,7 +50,7 @@ class ProcessKernel(Correction):
         )
 
     def fit(self, task: TrainingTask, checkpoint: Checkpoint | None) -> Outcome:
-        """Train on the first stage's lists: hard negatives are taken from the order of its cosines."""
+        """Train on the first stage's lists; hard negatives come from the order of its cosines."""
         rng = np.random.default_rng([task.seed, 6])
         learned = rng.permutation(task.answerable_train_rows)[:_LISTED]
         of_corpus = self.first_stage.compute_embeddings(task.corpus, "corpus")
@@ -68,7 +68,7 @@ class ProcessKernel(Correction):
 
     @torch.no_grad()
     def scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
-        """(queries, candidates); the query's keys and values are computed once per batch of candidates."""
+        """Return scores (queries, candidates); keys and values of a query are computed once per batch."""
         scores = np.empty((len(queries), len(candidates)), np.float32)
         for k in range(len(queries)):
             query = self.scorer.unwarped(first_events(pad(queries, np.array([k]))))
@@ -86,7 +86,8 @@ class ProcessKernel(Correction):
 
 
 class ProcessDivergence(ProcessKernel, EmbeddingCorrection):
-    """The divergence of next-event distributions: the paper's Hash-CrossAttn. Embeds by self-conditioned vectors."""
+    """The divergence of next-event distributions, the paper's Hash-CrossAttn; embeds sequences conditioned on
+    themselves."""
 
     kind: ClassVar[Kind] = "divergence"
 
@@ -96,7 +97,7 @@ class ProcessDivergence(ProcessKernel, EmbeddingCorrection):
 
     @torch.no_grad()
     def embeddings(self, sequences: EventSequences, role: Role) -> Scores:
-        """Self-conditioned Fisher vectors, unit rows."""
+        """Return the Fisher vectors of sequences conditioned on themselves, as unit rows."""
         embedded = np.empty((len(sequences), self.dimension), np.float32)
         for rows in rows_by_length(np.minimum(sequences.lengths, MOST_EVENTS), _EVENTS):
             batch = first_events(pad(sequences, rows))

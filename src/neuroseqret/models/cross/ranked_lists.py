@@ -1,4 +1,4 @@
-"""The heads of rankings: what a second stage sees, learns from and puts into a new order."""
+"""Ranked lists: the best candidates of each query, which a second stage learns from and reorders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RankedLists:
     counts: IntArray  # (Q,) relevant sequences in the whole corpus
 
     def head(self, queries: int, depth: int) -> RankedLists:
-        """The first queries, and of each the first candidates."""
+        """Return the first `queries` lists, cut to their first `depth` candidates."""
         return RankedLists(
             self.rows[:queries],
             self.candidates[:queries, :depth],
@@ -37,7 +37,7 @@ class RankedLists:
 
 
 def rank(scores: Floats, rows: IntArray, relevance: Relevance, depth: int) -> RankedLists:
-    """Lists from first-stage scores (Q, corpus) of the query rows."""
+    """Make lists from the first-stage scores (Q, corpus) of some query rows."""
     best = best_first(scores, depth)
     truth = np.zeros(best.shape, bool)
     for k, row in enumerate(rows):
@@ -48,11 +48,11 @@ def rank(scores: Floats, rows: IntArray, relevance: Relevance, depth: int) -> Ra
 
 
 def best_first(scores: Floats, depth: int) -> IntArray:
-    """Columns of the `depth` highest scores of each row, best first, ties by column: (Q, depth)."""
+    """Return the columns of the `depth` highest scores of each row, best first, ties by column: (Q, depth)."""
     depth = min(depth, scores.shape[1])
     if depth == scores.shape[1]:
         return np.argsort(-scores, axis=1, kind="stable")
-    # The limit, then everything above it and as many of the ties as fit, in the order of the columns.
+    # Everything above the limit, and as many columns tied with it as fit, in the order of the columns.
     limit = np.partition(scores, scores.shape[1] - depth, axis=1)[:, scores.shape[1] - depth, None]
     above, tied = scores > limit, scores == limit
     room = depth - above.sum(1, keepdims=True)
@@ -77,13 +77,13 @@ def _in_order(scores: Floats, lists: RankedLists) -> npt.NDArray[np.bool_]:
 
 
 def lift(first: Floats, best: IntArray, second: Floats) -> Floats:
-    """The whole ranking as scores: listed candidates above all others, in the order of the second stage.
+    """Return the whole ranking as scores: the listed candidates first, in the order of the second stage.
 
-    `first` (Q, corpus), `best` and `second` (Q, depth). The listed get their rank from the end (1 is the last), the
-    others their first-stage score less the query's highest, which is 0 or less.
+    `first` is (Q, corpus); `best` and `second` are (Q, depth). A listed candidate gets its rank from the end (1 is the
+    last one); the others get their first-stage score minus the highest of the query, which is at most 0.
     """
     if not np.isfinite(second).all():
-        raise UserError("a second-stage score is not finite; check the times of the sequences")
+        raise UserError("a second-stage score is not finite; look for extreme times in the sequences")
     lifted = first - first.max(1, keepdims=True)
     rank_from_end = np.empty(best.shape, first.dtype)
     order = np.argsort(-second, axis=1, kind="stable")

@@ -1,4 +1,4 @@
-"""What the two cross-attention models share: a first stage to start from, a correction of it, and `rerank`."""
+"""What the two cross-attention models share: a first stage, a correction of it, and `rerank`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.task import TrainingTask
 
-_FIRST_SHARE = 0.6  # of the budget, where the first stage is fitted too
+_FIRST_SHARE = 0.6  # of the budget, if the first stage is trained too
 
 
 class SecondStage(Reranker, Resumable):
-    """`preset` and overrides as in `presets`; `first_stage` is a trained SelfAttention, else `fit` makes one."""
+    """A first stage and a correction. `first_stage` is a trained SelfAttention; without one, `fit` trains it."""
 
-    #: The correction of each kind that the settings may name.
+    #: The correction of each kind in the settings.
     corrections: ClassVar[dict[str, type[Correction]]]
     settings: CrossSettings
 
@@ -43,9 +43,12 @@ class SecondStage(Reranker, Resumable):
         return super().fit_task(task if self.given is None else task.in_terms_of(self.given.meaning))
 
     def learn(self, task: TrainingTask) -> Outcome:
-        """Take or fit the first stage, then fit the correction."""
+        """Take the given first stage or train one, then fit the correction."""
         if len(task.answerable_train_rows) < 2:
-            raise UserError("a second stage needs two train queries with relevant corpus sequences; check 'split'")
+            raise UserError(
+                "a second stage needs at least two train queries with relevant corpus sequences; check the columns "
+                "'split' and 'group', or the qrels"
+            )
         self.first_stage = self._new_first_stage(task) if self.given is None else self._checked(self.given)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(task.seed)
@@ -65,7 +68,10 @@ class SecondStage(Reranker, Resumable):
     def _checked(self, given: SelfAttention) -> SelfAttention:
         given.trained_card()
         if not given.score_is_cosine and not self.corrections[self.settings.kind].takes_any_first_stage:
-            raise UserError("a second stage corrects cosines, and this first stage adds a similarity to them")
+            raise UserError(
+                "this second stage corrects cosines, but its first stage adds a similarity to them; use a first stage "
+                "of preset 'default', or preset 'paper' for the second stage"
+            )
         return given
 
     def _new_correction(self) -> Correction:

@@ -1,4 +1,11 @@
-"""SelfAttention: embeds each sequence by itself."""
+"""SelfAttention: embeds each sequence separately, so that it can be indexed.
+
+model        the class SelfAttention: fit, embed, score, save and load
+network      point process, whitened vector and projection
+projection   the learned metric on top of the vectors
+metric       training of the metric on cached vectors
+fitting      the training phases
+"""
 
 from neuroseqret.models.self_attention.model import SelfAttention
 

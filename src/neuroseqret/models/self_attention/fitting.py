@@ -1,9 +1,9 @@
-"""How a SelfAttention model is trained: warm-up on the likelihood, joint phase, exact whitening, head phase.
+"""Training of a SelfAttention model, in phases.
 
-1. Warm-up: the point process alone, by maximum likelihood; U learns nothing from that (see `unwarp`).
-2. Joint: ranking loss + likelihood, through vector and projection, on batches of train queries and pseudo-queries.
-3. The encoder is frozen, every training sequence's vector is computed once, the whitening is fitted exactly.
-4. Head: a fresh projection is trained on the cached vectors, which costs little and gives much.
+1. Warm-up: the point process alone, by maximum likelihood. U is not trained here (see `unwarp`).
+2. Joint: ranking loss and likelihood, through vector and projection, on batches of train queries and pseudo-queries.
+3. Whitening: the encoder is frozen, the vector of every training sequence is computed once, the whitening exactly.
+4. Head: a new projection is trained on the cached vectors. This costs little and improves the ranking most.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.sampling import PairBatch, PairSampler
 from neuroseqret.training.task import TrainingTask
 
-_JUDGED_CORPUS = 4096  # validation inside training ranks at most so many corpus sequences
+_JUDGED_CORPUS = 4096  # most corpus sequences that validation during training ranks
 
 
 class Fitting:
-    """One run of training; holds what the phases share."""
+    """One training run; holds what the phases share."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Fitting:
         self.judged = np.sort(rng.choice(len(self.corpus), size, replace=False))
 
     def run(self) -> float | None:
-        """All phases; the validation MAP of what was kept, None without validation queries."""
+        """Run all phases; return the validation MAP of the weights kept, or None without validation queries."""
         begun, max_seconds = time.monotonic(), self.max_seconds
         shares = _budgets(self.settings, max_seconds)
         sampler = self._sampler(self.settings.batch.size)
@@ -71,7 +71,7 @@ class Fitting:
         queries, corpus = self.cached_vectors()
         if self.settings.head is None:
             return result
-        # The last phase gains by every step, so it takes all the time that the others left.
+        # Every step of the last phase helps, so it gets all the time that the other phases left.
         left = None if max_seconds is None else max(0.95 * max_seconds - (time.monotonic() - begun), 0.1 * max_seconds)
         return self.head_phase(self.settings.head, queries, corpus, left)
 
@@ -112,23 +112,23 @@ class Fitting:
     # ---------------------------------------------------------------- losses
 
     def _inputs(self, pairs: PairBatch, step: int, learn_unwarping: bool = True) -> tuple[Inputs, Batch]:
-        """Queries, pseudo-queries and candidates as one batch: inputs of crops of them, and themselves, both unwarped.
+        """Return queries, pseudo-queries and candidates as one batch: the inputs of their crops, and the whole batch.
 
-        U is a function of the time since a sequence's own start, and Sim compares whole sequences: both come before
-        the crop.
+        Queries are unwarped in both. U depends on the time since the start of a sequence, and Sim compares whole
+        sequences, so both come before the crop.
         """
         rng = np.random.default_rng([self.seed, step, 1])
         corpus = pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
         with torch.set_grad_enabled(learn_unwarping):
             asked = self._unwarped(pad(self.queries, pairs.queries))
         batch = join(asked, corpus)
-        return self.scale.inputs(_steady(crop(batch, self.settings.batch.crop, rng))), batch
+        return self.scale.inputs(_detach_zero_spans(crop(batch, self.settings.batch.crop, rng))), batch
 
     def _unwarped(self, queries: Batch) -> Batch:
         return queries if self.network.unwarp is None else unwarped(self.network.unwarp, queries)
 
     def _shifted(self, batch: Batch, asked: int) -> Batch:
-        """The first `asked` sequences moved by the unwarping's noise eta: gaps do not feel it, Delta_t does."""
+        """Shift the first `asked` sequences by the noise eta of the unwarping: it changes Delta_t but no gaps."""
         unwarp = self.network.unwarp
         if unwarp is None:
             return batch
@@ -137,15 +137,17 @@ class Fitting:
         return Batch(batch.rows, batch.times + shift * batch.mask, batch.marks, batch.lengths, batch.spans)
 
     def likelihood_loss(self, pairs: PairBatch, step: int) -> Tensor:
+        """Return the loss of a warm-up step: the negative log-likelihood per event."""
         inputs, _ = self._inputs(pairs, step, learn_unwarping=False)
         raw = self.network.raw(inputs, likelihood=True)
-        self.network.follow(raw)
+        self.network.update_whitening(raw)
         return likelihood_per_event(raw, inputs)
 
     def joint_loss(self, pairs: PairBatch, step: int) -> Tensor:
+        """Return the loss of a joint step: ranking, weighted likelihood, and the penalty of the unwarping."""
         inputs, batch = self._inputs(pairs, step)
         raw = self.network.raw(inputs, likelihood=True)
-        self.network.follow(raw)
+        self.network.update_whitening(raw)
         markov = None
         if self.markov is not None:
             of_query, of_corpus = self.markov
@@ -167,12 +169,12 @@ class Fitting:
     # ---------------------------------------------------------------- second phase
 
     def cached_vectors(self) -> tuple[Tensor, Tensor]:
-        """Vectors of all train and validation queries (other rows stay 0) and of the corpus, whitened exactly."""
+        """Return the vectors of train and validation queries (other rows are 0) and corpus, whitened exactly."""
         self.network.eval()
         rows = np.concatenate([self.train_rows, self.validation_rows])
         of_queries = self._raw(self.queries, rows, query=True)
         of_corpus = self._raw(self.corpus, np.arange(len(self.corpus)), query=False)
-        self.network.fix(of_corpus)
+        self.network.fit_whitening(of_corpus)
         with torch.no_grad():
             corpus = self.network.vector(of_corpus, None if self.markov is None else self.markov[1])
             some = self.network.vector(of_queries, None if self.markov is None else self.markov[0][rows])
@@ -199,13 +201,13 @@ class Fitting:
     def head_phase(
         self, settings: LoopSettings, queries: Tensor, corpus: Tensor, max_seconds: float | None
     ) -> float | None:
-        """A fresh projection on cached vectors; returns the validation MAP of the one that is kept."""
+        """Train a new projection on the cached vectors; return its validation MAP."""
         metric = Metric(self.network.size, self.settings, self._sampler(self.settings.head_batch), self.seed + 1)
         head = metric.head
         judged = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
         steps = affordable_steps(settings.steps, self.network.size, self.settings, head.members)
         with torch.no_grad():
-            similarity = self._judged_similarity()  # the same at every look: U is learned no more
+            similarity = self._judged_similarity()  # computed once: U does not change in this phase
 
         def validate() -> float:
             with torch.no_grad():
@@ -227,13 +229,13 @@ class Fitting:
         return result.best
 
     def _joint_steps(self, steps: int) -> int:
-        """At most so many steps as the epochs over train queries and corpus allow, and never fewer than 100."""
+        """Return as many steps as `joint_epochs` over train queries and corpus allow, but not fewer than 100."""
         sequences = len(self.train_rows) + len(self.corpus)
         allowed = round(self.settings.joint_epochs * sequences / (2 * self.settings.batch.size))
         return min(steps, max(100, allowed))
 
     def _validate_network(self) -> float:
-        """Validation MAP of the network as it is, with running whitening."""
+        """Return the validation MAP of the current network, with the running whitening."""
         relevance = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
         embedded = []
         for sequences, rows, query in ((self.queries, self.validation_rows, True), (self.corpus, self.judged, False)):
@@ -246,7 +248,7 @@ class Fitting:
         return mean_average_precision(self.settings.similarity.kernel * kernel + similarity, relevance)
 
     def _judged_similarity(self) -> Scores:
-        """gamma * Sim of validation queries and judged corpus sequences; 0 where the score has no such term."""
+        """Return gamma * Sim of the validation queries and the judged corpus; 0 if the score has no such term."""
         nothing = np.zeros((len(self.validation_rows), len(self.judged)), np.float32)
         if self.settings.similarity.form == "none" or not len(self.validation_rows):
             return nothing
@@ -258,22 +260,22 @@ class Fitting:
 
 
 def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
-    """The queries with U(t) for t; padding stays 0."""
+    """Return the queries with U(t) for t; padding stays 0."""
     device = next(unwarp.parameters()).device
     times, spans = (unwarp(x.to(device)).to(x.device) for x in (queries.times, queries.spans))
     times = torch.where(queries.mask, times, torch.zeros_like(times))
     return Batch(queries.rows, times, queries.marks, queries.lengths, spans)
 
 
-def _steady(batch: Batch) -> Batch:
-    """The same batch; sequences that are over in no time pass no gradient, which would divide by their span."""
+def _detach_zero_spans(batch: Batch) -> Batch:
+    """Stop the gradient through sequences of zero duration, because it would divide by the duration."""
     still = batch.spans <= 0
     times = torch.where(still[:, None], batch.times.detach(), batch.times)
     return Batch(batch.rows, times, batch.marks, batch.lengths, torch.where(still, batch.spans.detach(), batch.spans))
 
 
 def with_similarity(kernel: Scores, asked: Batch, candidates: EventSequences, settings: SimilaritySettings) -> Scores:
-    """kappa + gamma * Sim of all pairs of unwarped queries and candidates; kappa * 0 where the score leaves it out."""
+    """Return kappa + gamma * Sim for all pairs of unwarped queries and candidates; `settings.kernel` drops kappa."""
     scores = kernel * np.float32(settings.kernel)
     if settings.form != "none":
         for rows in rows_by_length(candidates.lengths, 64 * MAX_EVENTS):
@@ -283,7 +285,7 @@ def with_similarity(kernel: Scores, asked: Batch, candidates: EventSequences, se
 
 
 def _budgets(settings: SelfAttentionSettings, max_seconds: float | None) -> dict[str, float]:
-    """The most wall clock that the first phases may take; without a head phase the joint one has it all."""
+    """Return the most seconds that each of the first phases may take; the joint phase gets more if there is no head."""
     if max_seconds is None:
         return {}
     joint = 0.25 if settings.head is not None else 0.85

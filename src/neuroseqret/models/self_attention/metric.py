@@ -1,13 +1,14 @@
-r"""How the learned metric is trained on cached vectors: by the model itself, and without some queries (out of fold).
+r"""Training of the learned metric on cached vectors, for the model itself and for out-of-fold embeddings.
 
-Where there are more groups than a batch has anchors, every sequence is also to find its own group among all groups,
-each of which has a learned unit vector :math:`p_g` (a proxy) while the metric learns:
+If there are more groups than a batch has anchors, the loss has a second term: every sequence has to find its own group
+among all groups. For this each group has a learned unit vector :math:`p_g` (a proxy) during training:
 
 .. math:: L = (1 - w) L_{\mathrm{rank}} + w \frac{1}{n} \sum_i -\log
           \frac{\exp(v_i^\top p_{g_i} / \tau)}{\sum_g \exp(v_i^\top p_g / \tau)}
 
-A batch then holds only some of the groups, the proxies stand for all. They are dropped afterwards. With few groups a
-proxy would draw all members of its group to one point, which harms (twitter's four groups: -1.4 points of MAP).
+A batch holds only some of the groups, while the proxies cover all. They are dropped after training. With few groups
+there are no proxies: each would pull all members of its group to one point (on twitter, with four groups, this cost
+1.4 points of MAP).
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from neuroseqret.training.losses import in_batch_softmax, pairwise_hinge
 from neuroseqret.training.sampling import PairSampler
 
 _FEWEST_STEPS = 300
-_MOST_PROXIES = 4096  # more groups would cost more than the projection itself
+_MOST_PROXIES = 4096  # more proxies would cost more time than the projection itself
 
 
 class Metric(nn.Module):
-    """A projection and, where there are many groups but not too many, the proxies of those the sampler draws from."""
+    """A projection and, if there are many groups but not too many, the proxies of the groups that can be drawn."""
 
     def __init__(
         self, size: int, settings: SelfAttentionSettings, sampler: PairSampler, seed: int, members: int | None = None
@@ -44,7 +45,7 @@ class Metric(nn.Module):
                 self.proxies = nn.Parameter(0.1 * torch.randn(self.head.members, groups, p.dimension))
 
     def loss(self, queries: Tensor, corpus: Tensor, step: int) -> Tensor:
-        """The loss of a step, mean over the members, from the cached vectors of all queries and of the corpus."""
+        """Return the loss of a step, averaged over the members, from the cached vectors of queries and corpus."""
         pairs = self.sampler.batch(step)
         rows = torch.cat([queries[pairs.queries], corpus[pairs.pseudo], corpus[pairs.corpus]])
         parts = self.head.parts(rows)  # (members, anchors + candidates, dimension)
@@ -59,7 +60,7 @@ class Metric(nn.Module):
 
 
 def ranking_loss(scores: Tensor, positive: np.ndarray, ignore: np.ndarray, settings: LossSettings) -> Tensor:
-    """The preset's loss of a block of scores."""
+    """Return the ranking loss of a block of scores that the settings name."""
     truth, left_out = torch.from_numpy(positive), torch.from_numpy(ignore)
     if settings.kind == "hinge":
         return pairwise_hinge(scores, truth, settings.margin, left_out)
@@ -67,7 +68,7 @@ def ranking_loss(scores: Tensor, positive: np.ndarray, ignore: np.ndarray, setti
 
 
 def affordable_steps(steps: int, size: int, settings: SelfAttentionSettings, members: int) -> int:
-    """As many steps as the work allows, so that the phase costs the same whatever the vectors' length."""
+    """Return how many steps `head_work` allows: long vectors get fewer steps, so that the phase costs the same."""
     p = settings.projection
     of_step = 2 * settings.head_batch * size * members * (p.hidden if p.kind == "mlp" else 1)
     return min(steps, max(_FEWEST_STEPS, round(settings.head_work / of_step)))

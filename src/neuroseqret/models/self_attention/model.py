@@ -1,10 +1,11 @@
-r"""SelfAttention: relevance as the cosine of two vectors that are computed apart, so it can be indexed.
+r"""SelfAttention: relevance as the cosine of two embeddings that are computed separately, so it can be indexed.
 
 .. math:: s(H_q, H_c) = \kappa(H_q, H_c) + \gamma\, \mathrm{Sim}(H_q, H_c), \qquad
           \kappa(H_q, H_c) = v(U(H_q))^\top v(H_c)
 
-v is the whitened Fisher vector of a self-attentive point process; in `default` together with that of a Markov-renewal
-process and the pooled states, under a learned metric, and without U and Sim, which measured no gain there.
+v is the whitened Fisher vector of a self-attentive point process. Preset `default` adds the Fisher vector of a
+Markov-renewal process and the pooled states, puts a learned metric on top, and leaves out U and Sim, which brought no
+gain there.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from neuroseqret.processes.markov_renewal import MarkovRenewal
 from neuroseqret.processes.time_scale import Inputs, TimeScale
 from neuroseqret.training.task import TrainingTask
 
-_MOST_MARKS = 64  # classes of marks that the neural process tells apart
+_MOST_MARKS = 64  # most classes of marks in the neural process
 _CHUNK = 8192  # sequences whose Markov-renewal features are held at once
-_PROJECTED = 1024  # vectors that are projected at once: a batch of the encoder is too few to fill a matrix product
+_PROJECTED = 1024  # vectors projected at once: one batch of the encoder is too small for an efficient product
 
 
 class SelfAttention(Embedder, Resumable):
-    """Embeds each sequence by itself; the score is the cosine of two embeddings. It can be indexed: use it to search.
+    """Embeds each sequence separately; the score is the cosine of two embeddings. Use it to build an index and search.
 
-    `preset` is `default`, which measures best and is not the paper's model, or `paper` (`paper-health`, ...), which is;
-    `overrides` replace any of `presets.SelfAttentionSettings`.
+    `preset` is `default`, which measures best, or `paper` (`paper-health`, ...), the model of the paper. `overrides`
+    replace settings of the preset, see `presets.SelfAttentionSettings`.
 
     >>> model = SelfAttention().fit(queries, corpus)       # doctest: +SKIP
     >>> model.score(queries[0], corpus)                    # doctest: +SKIP
@@ -55,7 +56,7 @@ class SelfAttention(Embedder, Resumable):
     # ---------------------------------------------------------------- learn
 
     def learn(self, task: TrainingTask) -> Outcome:
-        """Fit what depends on the data alone, then train the network."""
+        """Fit what needs no training, then train the network."""
         self.scale_on(task.given_corpus)
         rows = np.concatenate([task.train_rows, task.validation_rows])
         of_queries, of_corpus = self._markov_of(task.queries, rows), self._markov_of(task.corpus)
@@ -69,7 +70,7 @@ class SelfAttention(Embedder, Resumable):
         return Outcome.of("AP", best)
 
     def scale_on(self, corpus: EventSequences) -> None:
-        """Fit what depends on the data alone: time scale, vocabulary, Markov-renewal process."""
+        """Fit what needs no training: time scale, classes of marks, horizon, Markov-renewal process."""
         self.scale = TimeScale.fit(corpus)
         self.marks = max(corpus.num_marks, 1)
         self.classes = MarkClasses(self.marks, shared_classes(corpus.marks, self.marks, _MOST_MARKS))
@@ -82,7 +83,7 @@ class SelfAttention(Embedder, Resumable):
         self.network = RelevanceNetwork(self.classes, size, self.settings, self.horizon)
 
     def _markov_of(self, sequences: EventSequences, rows: np.ndarray | None = None) -> Tensor | None:
-        """Markov-renewal features, (sequences, size); with `rows` only theirs are computed, the others stay 0."""
+        """Return Markov-renewal features: (sequences, size). With `rows`, only those are computed; others are 0."""
         if self.markov is None:
             return None
         if rows is None:
@@ -101,18 +102,21 @@ class SelfAttention(Embedder, Resumable):
 
     @property
     def device(self) -> torch.device:
-        """Where the network computes."""
+        """The device of the network."""
         return next(self.network.parameters()).device
 
     def to(self, device: torch.device | str) -> Self:
-        """Move a trained model, for `embed` and `score`; `fit` trains on the CPU, and results are always there."""
+        """Move a trained model to a device for `embed` and `score`; their results are numpy arrays on the CPU.
+
+        `fit` always trains on the CPU.
+        """
         self._require_fitted()
         self.network.to(device)
         return self
 
     @torch.inference_mode()
     def compute_embeddings(self, many: EventSequences, role: Role) -> Scores:
-        """Unit vectors (sequences, dimension); queries are unwarped where the preset says so."""
+        """Return unit vectors (sequences, dimension); queries are unwarped if the model has an unwarping."""
         self._require_fitted()
         embedded = np.empty((len(many), self.dimension), np.float32)
         rows, vectors = [], []
@@ -129,9 +133,9 @@ class SelfAttention(Embedder, Resumable):
     def prepared(
         self, many: EventSequences, role: Role = "corpus"
     ) -> Iterator[tuple[np.ndarray, Inputs, Tensor | None]]:
-        """Rows, network inputs and Markov-renewal features of all sequences, in batches of like length.
+        """Yield rows, network inputs and Markov-renewal features of all sequences, in batches of similar length.
 
-        Inputs and features are on the model's device.
+        Inputs and features are on the device of the model.
         """
         device = self.device
         for begin in range(0, len(many), _CHUNK):
@@ -146,18 +150,19 @@ class SelfAttention(Embedder, Resumable):
                 )
 
     def unwarped(self, batch: Batch, role: Role) -> Batch:
-        """U(t) for the times of queries, where the model has a U."""
+        """Return the batch with U(t) for t if it holds queries and the model has an unwarping."""
         if role == "corpus" or self.network.unwarp is None:
             return batch
         return unwarped(self.network.unwarp, batch)
 
     @property
     def score_is_cosine(self) -> bool:
+        """Whether the score is kappa alone, without a similarity term."""
         return self.settings.similarity.form == "none"
 
     @torch.no_grad()
     def compute_scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
-        """kappa, and gamma * Sim where the preset has it."""
+        """Return kappa, plus gamma * Sim if the settings have a similarity term."""
         scores = super().compute_scores(queries, candidates)
         if self.score_is_cosine:
             return scores
@@ -165,7 +170,7 @@ class SelfAttention(Embedder, Resumable):
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "network"):
-            raise UserError("the model is not trained; call fit or load a model folder")
+            raise UserError("the model is not trained; call 'fit', or load a model folder")
 
     # ---------------------------------------------------------------- keep
 

@@ -1,4 +1,4 @@
-"""The network of a relevance model: point process, whitened vector, projection; it sees tensors, no data."""
+"""The network of SelfAttention: point process, whitened vector, projection. It works on tensors only."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from neuroseqret.processes.neural_process import NeuralProcess
 from neuroseqret.processes.time_scale import Inputs
 from neuroseqret.processes.unwarp import Unwarp
 
-MAX_EVENTS = 12288  # positions that are encoded at once: more would leave the cache, fewer pay more calls
+MAX_EVENTS = 12288  # positions encoded at once: more do not fit into the cache, fewer need more calls
 VECTOR_FAR = 5.0  # coordinates are clipped here before the projection
 
 
 @dataclass(frozen=True)
 class Raw:
-    """What the point process says of B sequences, before whitening."""
+    """What the point process computes for B sequences, before whitening."""
 
     score: Tensor  # (B, F) gradient of log p by the parameters of the heads, or by all
     pooled: Tensor  # (B, 3 D) mean, sd and maximum of the states
-    log_likelihood: Tensor  # (B,), 0 where it was not asked for
+    log_likelihood: Tensor  # (B,), 0 if it was not asked for
 
 
 class RelevanceNetwork(nn.Module):
-    """Inputs (and Markov-renewal features) to embeddings."""
+    """Maps inputs and Markov-renewal features to embeddings: `raw`, then `vector`, then `projection`."""
 
     pooled_mean: Tensor
     pooled_sd: Tensor
@@ -60,7 +60,7 @@ class RelevanceNetwork(nn.Module):
     # ---------------------------------------------------------------- point process
 
     def raw(self, inputs: Inputs, likelihood: bool = False) -> Raw:
-        """Gradient and pooled states (and likelihood); a sequence longer than a block is the sum of its blocks."""
+        """Compute gradient, pooled states and (if asked for) likelihood; a long sequence is the sum of its blocks."""
         length = self.settings.encoder.max_length
         if inputs.mask.shape[1] <= length:
             return _finish(*self._sums(inputs, likelihood))
@@ -78,7 +78,8 @@ class RelevanceNetwork(nn.Module):
         return _finish(added[0], added[1], added[2], added[3], added[4], highest)
 
     def _sums(self, inputs: Inputs, likelihood: bool) -> tuple[Tensor, ...]:
-        """Additive statistics of every row: score, log p, sums of states and of their squares, number; and maxima."""
+        """Return, for every row: score, log p, sum of states, sum of their squares and number of events, which add up
+        over blocks; and the maximum of the states."""
         seen = self.process.seen(inputs)
         states = self.process.encoder(seen)
         if self.settings.vector.fisher == "all":
@@ -98,7 +99,7 @@ class RelevanceNetwork(nn.Module):
     # ---------------------------------------------------------------- vector and embedding
 
     def vector(self, raw: Raw, markov: Tensor | None) -> Tensor:
-        """Whitened parts side by side, about 1 in size each coordinate: (B, size)."""
+        """Return the whitened parts, concatenated, with coordinates of size about 1: (B, size)."""
         parts = []
         if self.settings.vector.fisher != "none":
             unit = self.information.whiten(raw.score)
@@ -111,18 +112,14 @@ class RelevanceNetwork(nn.Module):
 
     @property
     def projected(self) -> bool:
+        """Whether there is a learned metric on top of the vector."""
         return self.settings.projection.kind != "none"
-
-    def forward(self, inputs: Inputs, markov: Tensor | None = None) -> Tensor:
-        """Embeddings: unit rows (B, dimension)."""
-        embedded: Tensor = self.projection(self.vector(self.raw(inputs), markov))
-        return embedded
 
     # ---------------------------------------------------------------- statistics of the corpus
 
     @torch.no_grad()
-    def follow(self, raw: Raw) -> None:
-        """Running whitening while the model changes (stop-gradient)."""
+    def update_whitening(self, raw: Raw) -> None:
+        """Update the running whitening while the model is trained (stop-gradient)."""
         if self.settings.vector.whitening:
             self.information.update(raw.score)
         mean, sd = raw.pooled.mean(0), raw.pooled.std(0, unbiased=False)
@@ -131,8 +128,8 @@ class RelevanceNetwork(nn.Module):
         self.pooled_sd.lerp_(sd, rate)
 
     @torch.no_grad()
-    def fix(self, raw: Raw) -> None:
-        """Exact whitening, from the raw vectors of the whole corpus."""
+    def fit_whitening(self, raw: Raw) -> None:
+        """Compute the whitening exactly, from the raw vectors of the whole corpus."""
         if self.settings.vector.whitening:
             self.information.moment.copy_(raw.score.square().mean(0))
         self.pooled_mean.copy_(raw.pooled.mean(0))
@@ -147,14 +144,14 @@ def _finish(score: Tensor, log_p: Tensor, first: Tensor, second: Tensor, number:
 
 
 def take(inputs: Inputs, rows: Tensor) -> Inputs:
-    """Some rows of the inputs."""
+    """Return some rows of the inputs."""
     return Inputs(*(x[rows] for x in vars(inputs).values()))
 
 
 def split_blocks(inputs: Inputs, length: int) -> tuple[Inputs, Tensor]:
-    """Rows cut into blocks of at most `length` events, and the row that each block came from.
+    """Cut rows into blocks of at most `length` events; return the blocks and the row that each block came from.
 
-    A row of n events gives ceil(n / length) blocks of like size, whatever the other rows are.
+    A row of n events gives ceil(n / length) blocks of about equal size, whatever the other rows are.
     """
     events, device = inputs.lengths, inputs.mask.device
     number = (events + length - 1).div(length, rounding_mode="floor").clamp(min=1)  # blocks of each row
@@ -174,11 +171,11 @@ def split_blocks(inputs: Inputs, length: int) -> tuple[Inputs, Tensor]:
         inputs.timed[row, index] & inside,
         inputs.gaps[row, index] * inside,
         inputs.tail[owner],
-        inputs.open_end[owner] & (rank == number[owner] - 1),  # only the last block meets the window's end
+        inputs.open_end[owner] & (rank == number[owner] - 1),  # only the last block reaches the window's end
     )
     return blocks, owner
 
 
 def likelihood_per_event(raw: Raw, inputs: Inputs) -> Tensor:
-    """Mean negative log-likelihood of an event over the batch."""
+    """Return the negative log-likelihood per event, averaged over the sequences of the batch."""
     return -(raw.log_likelihood / inputs.lengths.clamp(min=1)).mean()

@@ -1,8 +1,8 @@
 r"""The learned metric on top of the whitened vectors: :math:`v' = \mathrm{norm}(f(v))`.
 
 `linear`: one matrix. `mlp`: :math:`v \to` hidden :math:`\to \mathrm{ReLU} \to` dimension, dropout on its input. Several
-members, each with its own first weights and dropout, are trained side by side and their unit vectors concatenated:
-the score is then the mean of their cosines, which is steadier than any of them.
+members, each with its own initial weights and dropout, are trained in parallel and their unit vectors concatenated. The
+score is then the mean of their cosines, which varies less than a single one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Kind = Literal["none", "linear", "mlp"]
 
 
 class Projection(nn.Module):
-    """(B, size) to unit rows (B, members * dimension); `none` only normalises."""
+    """Maps (B, size) to unit rows (B, members * dimension); `none` only normalises."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class Projection(nn.Module):
             nn.init.uniform_(self.second, -(hidden**-0.5), hidden**-0.5)
 
     def parts(self, vectors: Tensor) -> Tensor:
-        """Each member's unit vectors: (members, B, dimension)."""
+        """Return the unit vectors of each member: (members, B, dimension)."""
         if self.kind == "none":
             return functional.normalize(vectors, dim=-1)[None]
         if self.training and self.dropout:
-            spread = dropout(vectors.expand(self.members, *vectors.shape), self.dropout)  # each member its own
+            spread = dropout(vectors.expand(self.members, *vectors.shape), self.dropout)  # each member has its own
             inner = torch.baddbmm(self.first_bias, spread, self.first)
-        else:  # all members see the same: one product instead of one each
+        else:  # all members have the same input: one product instead of one per member
             every = vectors @ self.first.transpose(0, 1).flatten(1)
             inner = every.unflatten(1, (self.members, -1)).transpose(0, 1) + self.first_bias
         if self.kind == "mlp":
@@ -60,5 +60,6 @@ class Projection(nn.Module):
         return functional.normalize(inner, dim=-1)
 
     def forward(self, vectors: Tensor) -> Tensor:
+        """Return the unit vectors of all members, concatenated and scaled to unit length: (B, members * dimension)."""
         parts = self.parts(vectors)
         return parts.transpose(0, 1).flatten(1) * self.members**-0.5
