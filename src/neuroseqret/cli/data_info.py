@@ -84,7 +84,7 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
         facts.add_row("times", f"{first:.10g} to {last:.10g}{window}")
         if numbers.time_unit == "seconds" and _DATES[0] <= first <= last <= _DATES[1]:
             days = [datetime.fromtimestamp(int(time), timezone.utc) for time in (first, last)]
-            facts.add_row("", f"{days[0]:%Y-%m-%d %H:%M:%S} to {days[1]:%Y-%m-%d %H:%M:%S} UTC, if counted from 1970")
+            facts.add_row("as dates", f"{days[0]:%Y-%m-%d %H:%M:%S} to {days[1]:%Y-%m-%d %H:%M:%S} UTC")
     if numbers.gap_quantiles:
         shown = ", ".join(f"{100 * q:g}% {value:.4g}" for q, value in numbers.gap_quantiles.items())
         facts.add_row("gaps", f"mean {numbers.gap_mean:.4g}, ties {numbers.zero_gaps:.1%}")

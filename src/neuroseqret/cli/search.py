@@ -91,6 +91,7 @@ def _print(found: list[Hits], form: str) -> None:
         typer.echo(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False, default=str))
     else:
         for hits in found:
+            out.print(heading(hits), markup=False, soft_wrap=True)
             out.print(as_table(hits))
 
 
@@ -143,15 +144,15 @@ def as_json(hits: Hits) -> dict[str, object]:
     }
 
 
+def heading(hits: Hits) -> str:
+    """Return the line above the table of hits: the query, and how much of the index it was compared with."""
+    report = hits.report
+    return f"query {hits.query}: compared with {report.comparisons:,} of {report.corpus:,} ({report.method})"
+
+
 def as_table(hits: Hits) -> Table:
     """Return the hits of one query as a table, with window and metadata if there are any."""
-    report = hits.report
-    table = Table(
-        title=escape(hits.query),
-        caption=f"compared with {report.comparisons:,} of {report.corpus:,} ({report.method})",
-        title_justify="left",
-        caption_justify="left",
-    )
+    table = Table()
     windowed = any(hit.window is not None for hit in hits)
     grouped = any(hit.group is not None for hit in hits)
     names = list(dict.fromkeys(name for hit in hits for name in hit.metadata))[:4]
