@@ -112,7 +112,7 @@ def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Pat
             continue
         picture(why, folder / f"{row}-{name}.png")
         written += 1
-    remarks.print(f"{written:,} explanations written to {folder}", markup=False)
+    remarks.print(f"explanations written to {folder}: {written:,}", markup=False)
 
 
 def trec_lines(found: list[Hits]) -> list[str]:
@@ -158,8 +158,10 @@ def as_table(hits: Hits) -> Table:
     names = list(dict.fromkeys(name for hit in hits for name in hit.metadata))[:4]
     table.add_column("rank", justify="right")
     table.add_column("score", justify="right")
-    for heading in ("id", *(["events", "times"] if windowed else []), *(["group"] if grouped else []), *names):
-        table.add_column(escape(heading))
+    # Ids are shown whole, since they are what one goes on with; the other columns share the rest of the line.
+    table.add_column("id", no_wrap=True)
+    for name in (*(["events", "times"] if windowed else []), *(["group"] if grouped else []), *names):
+        table.add_column(escape(name))
     for hit in hits:
         cells = [str(hit.rank), f"{hit.score:.4f}", hit.id]
         if windowed:
