@@ -48,8 +48,8 @@ def draw(query: EventSequence, hits: Sequence[Found], path: Path) -> Path:
     figure = Figure(figsize=(11, height))
     FigureCanvasAgg(figure)
     axes = figure.subplots(lanes, 1, sharex=True, squeeze=False)[:, 0]
-    figure.subplots_adjust(left=0.3, right=0.985, top=1 - 0.45 / height, bottom=0.55 / height, hspace=0.16)
-    figure.text(0.0225, 1 - 0.31 / height, "Music of the same kind", color=INK, size=12, weight="bold", va="center")
+    figure.subplots_adjust(left=0.31, right=0.985, top=1 - 0.45 / height, bottom=0.55 / height, hspace=0.16)
+    figure.text(0.0265, 1 - 0.31 / height, "Music of the same kind", color=INK, size=12, weight="bold", va="center")
     _lane(axes[0], query)
     axes[0].set_facecolor("#f3f4f6")
     _label(axes[0], query, "query", "", QUIET)
@@ -95,9 +95,9 @@ def _label(axis: Axes, melody: EventSequence, rank: str, score: str, colour: str
     place = {"xycoords": "axes fraction", "annotation_clip": False, "va": "center"}
     below = " · ".join(filter(None, (kind, score)))
     for text, x, y, style in (
-        (rank, -0.405, 0.62, {"color": colour, "weight": "bold", "size": 10}),
-        (title, -0.315, 0.62, {"color": INK, "size": 10}),
-        (below, -0.315, 0.28, {"color": colour, "size": 9}),
+        (rank, -0.42, 0.62, {"color": colour, "weight": "bold", "size": 10}),
+        (title, -0.335, 0.62, {"color": INK, "size": 10}),
+        (below, -0.335, 0.28, {"color": colour, "size": 9}),
     ):
         axis.annotate(text, (x, y), **place, **style, parse_math=False)  # type: ignore[arg-type]
 

@@ -156,8 +156,8 @@ def as_table(hits: Hits) -> Table:
     windowed = any(hit.window is not None for hit in hits)
     grouped = any(hit.group is not None for hit in hits)
     names = list(dict.fromkeys(name for hit in hits for name in hit.metadata))[:4]
-    table.add_column("rank", justify="right")
-    table.add_column("score", justify="right")
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
     # Ids are shown whole, since they are what one goes on with; the other columns share the rest of the line.
     table.add_column("id", no_wrap=True)
     for name in (*(["events", "times"] if windowed else []), *(["group"] if grouped else []), *names):
