@@ -157,7 +157,7 @@ def _second_stage(measured: Measured) -> str:
 def _first_hit(measured: Measured) -> str:
     def ahead(view: View) -> dict[str, tuple[str, float]]:
         leads = {data: standing.lead(measured, data, "seen", view, "RR") for data in measured.data}
-        return {data: found for data, found in leads.items() if found[1] >= DIFFERENT}
+        return {data: found for data, found in leads.items() if found is not None and found[1] >= DIFFERENT}
 
     whole, lists = ahead(View()), ahead(View(protocol="sampled"))
     shown = [f"{data} (`{who}`, {number(by, '+.1f')} points)" for data, (who, by) in whole.items()]

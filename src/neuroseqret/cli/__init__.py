@@ -8,7 +8,7 @@ Commands, by the words that call them:
 - `search`: `search.py`
 - `evaluate`: `evaluate.py`
 - `data info`, `data convert`, `data prepare`: `data_info.py`, `data_convert.py`, `data_prepare.py`
-- `demo`: `demo.py`, with its picture in `demo_picture.py`
+- `demo`: `demo.py`, with its figures in `demo_figures.py` and its picture in `demo_picture.py`
 
 Shared:
 

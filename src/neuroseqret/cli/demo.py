@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress
+from neuroseqret.cli.demo_figures import NAMES, OURS, Speed, figures_table, verdict
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,16 +32,7 @@ if TYPE_CHECKING:
 #: Most melodies per group, and seconds of training.
 FULL, FAST = (200, 90.0), (40, 10.0)
 SHOWN, HITS, TIMED = 3, 5, 40
-NAMES = {"random": "random", "histogram": "histogram features", "udtw": "DTW, exhaustive"}
-OURS = "NeuroSeqRet"
 SEED = 0
-
-
-class Speed(NamedTuple):
-    """Milliseconds per query: one query at a time, and all queries in one call."""
-
-    alone: float
-    together: float
 
 
 def demo(
@@ -69,8 +61,10 @@ def demo(
     results = _evaluate(task, out)
     speed = _time(index, task)
     _show_hits(index, task, results, out)
-    _show_table(results, speed, task)
-    _verdict(results, speed)
+    _step(f"6. How good: {len(task.queries)} test queries, {len(task.corpus):,} unseen melodies")
+    console.print(figures_table(results, speed))
+    for line in verdict(results, speed):
+        console.print(line)
     _write(results, speed, task, out)
     console.print(
         f"\nDone in {time.monotonic() - begun:.0f} s. {out} holds data, model, index, hits.png and results.json.",
@@ -246,44 +240,6 @@ def _hit_table(title: str, group: str | None, hits: Hits) -> Table:
             f"{hit.rank} {sign}", escape(str(hit.metadata["title"])), escape(str(hit.group)), f"{hit.score:.2f}"
         )
     return table
-
-
-def _show_table(results: list[Result], speed: dict[str, Speed], task: Task) -> None:
-    _step(f"6. How good: {len(task.queries)} test queries, {len(task.corpus):,} unseen melodies")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("method")
-    for name in ("MAP %", "nDCG@10 %", "MRR %", "ms per query", "in one call"):
-        table.add_column(name, justify="right")
-    for result in sorted(results, key=lambda r: r.mean("AP")):
-        ours = result.name not in NAMES
-        cells = [f"{100 * result.mean(measure):.1f}" for measure in ("AP", "nDCG@10", "RR")]
-        spent = speed.get(OURS if ours else result.name)
-        cells += ["", ""] if spent is None else [f"{spent.alone:.1f}", f"{spent.together:.1f}"]
-        table.add_row(NAMES.get(result.name, OURS), *cells, style="bold" if ours else None)
-    console.print(table)
-
-
-def _verdict(results: list[Result], speed: dict[str, Speed]) -> None:
-    """Say in words whether the model is better, and how fast the index is."""
-    import numpy as np
-
-    from neuroseqret.evaluation.significance import randomisation_test
-
-    ours = next(r for r in results if r.name not in NAMES)
-    best = max((r for r in results if r.name in NAMES), key=lambda r: r.mean("AP"))
-    assert ours.answers is not None
-    assert best.answers is not None
-    p = float(np.ravel(randomisation_test(ours.answers.measures["AP"], best.answers.measures["AP"]))[0])
-    gain = 100 * (ours.mean("AP") - best.mean("AP"))
-    other = NAMES[best.name]
-    if gain > 0 and p < 0.05:
-        console.print(
-            f"The model beats {other}, the best of the other methods, by {gain:.1f} points of MAP (p = {p:.2g})."
-        )
-    else:
-        console.print(f"The model does NOT clearly beat {other} ({gain:+.1f} points of MAP, p = {p:.2g}).")
-    ratio = speed["udtw"].together / speed[OURS].together
-    console.print(f"With all queries in one call, the index is {ratio:.0f} times as fast as DTW.")
 
 
 def _write(results: list[Result], speed: dict[str, Speed], task: Task, out: Path) -> None:
