@@ -1,4 +1,4 @@
-# Two commands: `make demo` and `make test`. Both set everything up first, in .venv, once.
+# `make demo` shows what it does, `make test` checks everything. Both first install all packages into .venv, once.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 .PHONY: demo test setup lint constraints clean
 
 demo: $(STAMP)
-	@echo "demo: build data, train, index, search (about three minutes)"
+	@echo "demo: read melodies, train, index, search (about three minutes)"
 	@$(BIN)/neuroseqret demo
 
 test: lint
@@ -15,7 +15,7 @@ test: lint
 	@$(BIN)/python -m pytest -n auto
 
 lint: $(STAMP)
-	@echo "lint: ruff, mypy, import contracts"
+	@echo "lint: ruff, mypy, import contract"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -23,7 +23,7 @@ lint: $(STAMP)
 
 setup: $(STAMP)
 
-# constraints.txt pins every version, so that each machine gets the same; a change to it or to the metadata reinstalls.
+# constraints.txt pins every version, so that all machines install the same. Changing it or pyproject.toml reinstalls.
 $(STAMP): pyproject.toml constraints.txt
 	@echo "setup: installing into $(VENV) (once; a few minutes)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "setup: Python 3.10 or newer is needed; set PYTHON=..."; exit 2; }
@@ -31,9 +31,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
 
-# Pins for all supported Pythons at once need a resolver that knows markers; torch is the one version we choose.
+# Write constraints.txt again. uv resolves versions for all supported Pythons at once; torch is pinned by hand here.
 constraints:
-	@echo "constraints: resolving every version anew"
+	@echo "constraints: resolving all versions"
 	@echo "torch==2.13.0" > .torch-pin.txt
 	@{ head -n 1 constraints.txt; uv pip compile --quiet --universal --python-version 3.10 pyproject.toml --extra dev \
 	   -c .torch-pin.txt --no-header --no-annotate; } > .constraints.new && mv .constraints.new constraints.txt; \

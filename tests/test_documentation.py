@@ -1,4 +1,4 @@
-"""README and docs: links lead somewhere, and the README's program runs, twice."""
+"""README and docs: links lead somewhere, pictures exist, and the README's programs and commands run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_page_is_linked_and_links_to_others(page):
-    """Nobody has to know the folder: each page can be come to, and be left."""
+    """Every page can be reached from another one, and leads to another one."""
     if page.name in ("formats.md", "results.md"):
         return
     assert re.findall(r"\]\((?:docs/)?[\w-]+\.md(?:#[\w-]+)?\)", page.read_text(encoding="utf-8"))
@@ -43,14 +43,40 @@ def test_every_page_is_linked_and_links_to_others(page):
     assert page.name in others or page.name == "README.md"
 
 
-def test_the_readme_program_runs_twice(tmp_path, monkeypatch):
+def test_the_readme_programs_run(tmp_path, monkeypatch, capsys):
+    """The first trains and indexes, once; the second searches, as often as one likes."""
     queries, corpus = simulate(seed=0)
-    nsr.write_folder(tmp_path / "data", corpus, queries)
+    nsr.write_folder(tmp_path / "neuroseqret-demo" / "data", corpus, queries)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(nsr, "SelfAttention", partial(nsr.SelfAttention, **QUICK), raising=False)
-    (program,) = re.findall(r"```python\n(.*?)```", PAGES[0].read_text(encoding="utf-8"), re.DOTALL)
-    for _ in range(2):
-        names = {}
+    train, search = re.findall(r"```python\n(.*?)```", PAGES[0].read_text(encoding="utf-8"), re.DOTALL)
+    names = {}
+    for program in (train, search, search):
         exec(compile(program, "README.md", "exec"), names)
-        assert len(names["hits"]) == 10
-        assert len(names["why"].of_query_events) == len(names["folder"].queries[0])
+    assert len(names["hits"]) == 10
+    assert len(names["why"].of_query_events) == len(names["data"].queries[0])
+    assert len(capsys.readouterr().out.splitlines()) == 2 * 11
+    assert len([line for line in (train + search).splitlines() if line]) <= 11  # ten lines and the import
+
+
+def test_the_readme_commands_are_complete():
+    """Words that look like options of `neuroseqret` in README.md exist."""
+    from typer.main import get_command
+
+    from neuroseqret.cli.main import app
+
+    lines = re.findall(r"^neuroseqret (.+)$", PAGES[0].read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) >= 4
+    for line in lines:
+        command, words = get_command(app), line.split()
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= known, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pictures_are_there_and_have_a_text_for_those_who_do_not_see_them(page):
+    for text, file in re.findall(r"!\[([^]]*)\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        assert len(text) > 20, file
+        assert (page.parent / file).exists(), file

@@ -173,7 +173,7 @@ def test_every_set_documents_itself_and_its_options():
 def run(*words):
     import typer
 
-    from neuroseqret.cli.prepare import prepare as command
+    from neuroseqret.cli.data_prepare import prepare as command
 
     app = typer.Typer()
     app.command()(command)

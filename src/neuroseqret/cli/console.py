@@ -1,4 +1,4 @@
-"""What the command line prints with: results on standard output, progress and remarks on standard error."""
+"""Consoles of the command line: results go to standard output, progress bars and remarks to standard error."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rich.progress import (
 
 T = TypeVar("T")
 
-# No emoji: a mark or a file may be called `:on:`.
+# No emoji codes: a mark or a file may be named `:on:`.
 out = Console(highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
 remarks = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-    """Iterate with a progress bar on a terminal; silent elsewhere."""
+    """Iterate with a progress bar if standard error is a terminal, silently otherwise."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -1,4 +1,4 @@
-"""`neuroseqret demo`: real music, from scores to a searched index, with the figures that tell whether it works."""
+"""`neuroseqret demo`: read real melodies, train a model, index and search them, and measure how well it works."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress
+from neuroseqret.cli.demo_figures import NAMES, OURS, Speed, figures_table, verdict
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,34 +29,29 @@ if TYPE_CHECKING:
     from neuroseqret.models.base import Embedder
     from neuroseqret.readers.data_folder import DataFolder
 
-#: Melodies a group, seconds of training.
+#: Most melodies per group, and seconds of training.
 FULL, FAST = (200, 90.0), (40, 10.0)
 SHOWN, HITS, TIMED = 3, 5, 40
-NAMES = {"random": "random", "histogram": "histogram features", "udtw": "DTW, exhaustive"}
-OURS = "NeuroSeqRet"
 SEED = 0
 
 
-class Speed(NamedTuple):
-    """Milliseconds a query."""
-
-    alone: float
-    together: float
-
-
 def demo(
-    fast: bool = typer.Option(False, "--fast", help="A smaller set and a shorter training, under a minute."),
+    fast: bool = typer.Option(
+        False, "--fast", help="Use fewer melodies and train for 10 seconds; takes under a minute."
+    ),
     out: Path = typer.Option(
-        Path("neuroseqret-demo"), "--out", metavar="DIR", help="Folder for data, model, index and picture."
+        Path("neuroseqret-demo"), "--out", metavar="DIR", help="Folder to write data, model, index and picture to."
     ),
 ) -> None:
-    """Search melodies for music of the same kind as a query.
+    """Train, index and search on real melodies.
 
-    Real scores, from files to a searched index.
+    Reads about 2,500 melodies from the scores in the music21 package, trains a model, indexes half of the melodies,
+    searches them for music of the same kind as a query, and compares the result with simpler methods. Takes two to
+    three minutes.
     """
     begun = time.monotonic()
     if out.exists() and not out.is_dir():
-        raise UserError(f"{out}: is a file; choose another --out")
+        raise UserError(f"{out}: is a file, not a folder; choose another --out")
     out.mkdir(parents=True, exist_ok=True)
     most, seconds = FAST if fast else FULL
     data = _data(most, out)
@@ -64,12 +60,16 @@ def demo(
     index = _index(model, task, out)
     results = _evaluate(task, out)
     speed = _time(index, task)
-    _show_hits(index, task, out)
-    _show_table(results, speed, task)
-    _verdict(results, speed)
+    _show_hits(index, task, results, out)
+    _step(f"6. How good: {len(task.queries)} test queries, {len(task.corpus):,} unseen melodies")
+    console.print(figures_table(results, speed))
+    for line in verdict(results, speed):
+        console.print(line)
     _write(results, speed, task, out)
-    console.print(f"\nAll of it is in {out}: data, model, index, hits.png, results.json ", markup=False, end="")
-    console.print(f"({time.monotonic() - begun:.0f} s in all).", markup=False)
+    console.print(
+        f"\nDone in {time.monotonic() - begun:.0f} s. {out} holds data, model, index, hits.png and results.json.",
+        markup=False,
+    )
     _next_commands()
 
 
@@ -94,8 +94,8 @@ def _data(most: int, out: Path) -> DataFolder:
     write_folder(out / "data", data.corpus, data.queries, meta=data.meta)
     counts = data.meta["counts"]
     console.print(
-        f"{counts['corpus'] + counts['queries']:,} melodies, {counts['events']:,} notes, {counts['groups']} kinds of "
-        f"music; an event is a note, its mark the interval from the note before ({time.monotonic() - begun:.0f} s)"
+        f"{counts['corpus'] + counts['queries']:,} melodies of {counts['groups']} kinds, {counts['events']:,} notes, "
+        f"read in {time.monotonic() - begun:.0f} s. Each note is an event, and its mark the interval from the last one."
     )
     table = Table(box=None, pad_edge=False)
     for name in ("kind of music", "melodies", "for example"):
@@ -125,8 +125,8 @@ def _task(data: DataFolder) -> RankingTask:
     task = make_task(_queries(data), data.corpus, data.relevance, condition="unseen", seed=SEED)
     train = _texts(_queries(data), "split").count("train")
     console.print(
-        f"The model learns from {len(task.training_corpus):,} melodies and {train} train queries; it will search "
-        f"{len(task.corpus):,} melodies of other pieces for {len(task.queries)} test queries of yet other pieces."
+        f"The model trains on {len(task.training_corpus):,} melodies and {train} train queries. It is then tested with "
+        f"{len(task.queries)} other queries on {len(task.corpus):,} melodies from pieces that it has not seen."
     )
     return task
 
@@ -137,22 +137,20 @@ def _task(data: DataFolder) -> RankingTask:
 def _train(task: RankingTask, seconds: float, out: Path) -> Embedder:
     from neuroseqret.models.self_attention.model import SelfAttention
 
-    _step("2. Training: a self-attentive point process, its Fisher vectors, and a metric on them")
+    _step("2. Training: a point process with self-attention, its Fisher vectors, and a metric on them")
     begun = time.monotonic()
     model = SelfAttention().fit(
         task.training_queries, task.training_corpus, task.training_relevance, seed=SEED, max_seconds=seconds
     )
     model.save(out / "model")
-    console.print(
-        f"trained in {time.monotonic() - begun:.0f} s on the processor, written to {out / 'model'}", markup=False
-    )
+    console.print(f"trained in {time.monotonic() - begun:.0f} s on the CPU, written to {out / 'model'}", markup=False)
     return model
 
 
 def _index(model: Embedder, task: RankingTask, out: Path) -> Index:
     from neuroseqret.index import Index
 
-    _step("3. Index: every melody becomes a vector that can be searched")
+    _step("3. Index: one vector per melody")
     folder = out / "index"
     if (folder / "index.json").exists():
         shutil.rmtree(folder)
@@ -169,7 +167,7 @@ def _index(model: Embedder, task: RankingTask, out: Path) -> Index:
 def _evaluate(task: RankingTask, out: Path) -> list[Result]:
     from neuroseqret.evaluation.runner import run
 
-    _step("4. Evaluation: every test query ranks the whole corpus")
+    _step("4. Evaluation: rank the whole corpus for every test query")
     results = run(task, ["udtw", str((out / "model").resolve())], progress=progress)
     for result in results:
         if result.error:
@@ -178,7 +176,7 @@ def _evaluate(task: RankingTask, out: Path) -> list[Result]:
 
 
 def _time(index: Index, task: RankingTask) -> dict[str, Speed]:
-    """Milliseconds a query, one at a time and all at once: a search of the index, and DTW against every melody."""
+    """Measure the time per query of a search in the index and of DTW against every melody."""
     from neuroseqret.baselines.udtw import UDTW
 
     dtw = UDTW().fit(task.training_queries, task.training_corpus, task.training_relevance)
@@ -189,7 +187,7 @@ def _time(index: Index, task: RankingTask) -> dict[str, Speed]:
     }
     spent = {}
     for name, ask in ways.items():
-        ask(single[0])  # compiles and opens what is needed once
+        ask(single[0])  # the first call compiles and opens files
         begun = time.perf_counter()
         for query in progress(single, f"timing {NAMES.get(name, name)}", len(single)):
             ask(query)
@@ -200,24 +198,28 @@ def _time(index: Index, task: RankingTask) -> dict[str, Speed]:
     return spent
 
 
-def _show_hits(index: Index, task: RankingTask, out: Path) -> None:
-    from neuroseqret.cli.demo_picture import Shown, draw
+def _show_hits(index: Index, task: RankingTask, results: list[Result], out: Path) -> None:
+    from neuroseqret.cli.demo_picture import Found, draw
 
     _step(f"5. Search: {SHOWN} test queries drawn at random, and their best hits")
     rows = _random_queries(task)
-    by_id = {id_: row for row, id_ in enumerate(task.corpus.ids.to_pylist())}
-    pictured = []
-    for row, hits in zip(rows, index.search(task.queries[rows], k=HITS), strict=True):
+    found = index.search(task.queries[rows], k=HITS)
+    for row, hits in zip(rows, found, strict=True):
         query = task.queries[int(row)]
         console.print(_hit_table(query.metadata["title"], query.group, hits))
-        melodies = [task.corpus[by_id[hit.id]] for hit in hits[:3]]
-        pictured.append(Shown(query, melodies, [m.group == query.group for m in melodies]))
-    draw(pictured, out / "hits.png")
-    console.print(f"the same on a time line: {out / 'hits.png'}", markup=False)
+    # The picture shows the query with the median average precision of these, neither the best nor the worst.
+    answers = next(result for result in results if result.name not in NAMES).answers
+    assert answers is not None
+    shown = sorted(range(len(rows)), key=lambda place: answers.measures["AP"][rows[place]])[len(rows) // 2]
+    query, hits = task.queries[int(rows[shown])], found[shown]
+    melodies = index.get([hit.id for hit in hits])
+    lanes = [Found(one, hit.score, hit.group == query.group) for one, hit in zip(melodies, hits, strict=True)]
+    draw(query, lanes, out / "hits.png")
+    console.print(f"{query.metadata['title']!r} and its hits as a picture: {out / 'hits.png'}", markup=False)
 
 
 def _random_queries(task: RankingTask) -> np.ndarray:
-    """Some test queries of different groups."""
+    """Return rows of random test queries, each of another group."""
     import numpy as np
 
     order = np.random.default_rng(SEED).permutation(len(task.queries))
@@ -239,44 +241,6 @@ def _hit_table(title: str, group: str | None, hits: Hits) -> Table:
     return table
 
 
-def _show_table(results: list[Result], speed: dict[str, Speed], task: RankingTask) -> None:
-    _step(f"6. How good: {len(task.queries)} test queries, {len(task.corpus):,} melodies the model had never seen")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("method")
-    for name in ("MAP %", "nDCG@10 %", "MRR %", "ms a query", "all at once"):
-        table.add_column(name, justify="right")
-    for result in sorted(results, key=lambda r: r.mean("AP")):
-        ours = result.name not in NAMES
-        cells = [f"{100 * result.mean(measure):.1f}" for measure in ("AP", "nDCG@10", "RR")]
-        spent = speed.get(OURS if ours else result.name)
-        cells += ["", ""] if spent is None else [f"{spent.alone:.1f}", f"{spent.together:.1f}"]
-        table.add_row(NAMES.get(result.name, OURS), *cells, style="bold" if ours else None)
-    console.print(table)
-
-
-def _verdict(results: list[Result], speed: dict[str, Speed]) -> None:
-    """What the table says, whichever way it went."""
-    import numpy as np
-
-    from neuroseqret.evaluation.significance import randomisation_test
-
-    ours = next(r for r in results if r.name not in NAMES)
-    best = max((r for r in results if r.name in NAMES), key=lambda r: r.mean("AP"))
-    assert ours.answers is not None
-    assert best.answers is not None
-    p = float(np.ravel(randomisation_test(ours.answers.measures["AP"], best.answers.measures["AP"]))[0])
-    gain = 100 * (ours.mean("AP") - best.mean("AP"))
-    other = NAMES[best.name]
-    if gain > 0 and p < 0.05:
-        console.print(
-            f"The model is ahead of {other}, the best of the others, by {gain:.1f} points of MAP (p = {p:.2g})."
-        )
-    else:
-        console.print(f"The model is NOT clearly ahead of {other} ({gain:+.1f} points of MAP, p = {p:.2g}).")
-    ratio = speed["udtw"].together / speed[OURS].together
-    console.print(f"All queries at once, the index answers {ratio:.0f} times as fast as DTW compares.")
-
-
 def _write(results: list[Result], speed: dict[str, Speed], task: RankingTask, out: Path) -> None:
     content = {
         "queries": len(task.queries),
@@ -290,7 +254,9 @@ def _write(results: list[Result], speed: dict[str, Speed], task: RankingTask, ou
 
 
 def _next_commands() -> None:
-    console.print("\n[bold]On your own data[/] (a CSV with one row an event; more in docs/tutorial.md):")
+    console.print(
+        "\n[bold]To search your own data[/], a CSV file with one row per event (docs/tutorial.md explains each step):"
+    )
     for line in (
         "neuroseqret data prepare --from events.csv --column id=USER --column time=WHEN --column mark=WHAT --out data",
         "neuroseqret fit data --model self --out model",

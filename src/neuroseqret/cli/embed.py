@@ -1,4 +1,4 @@
-"""`neuroseqret embed`: sequences to vectors, in a Parquet file with one row a sequence."""
+"""`neuroseqret embed`: write the vectors of sequences to a Parquet file, one row per sequence."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import progress, remarks
-from neuroseqret.cli.data import ANY_FORMAT
+from neuroseqret.cli.event_files import ANY_FORMAT
 from neuroseqret.errors import UserError
 
 
 def embed(
-    model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, as 'fit' writes it."),
-    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help=f"File of event sequences, {ANY_FORMAT}."),
-    out: Path = typer.Option(..., "--out", metavar="FILE", help="Parquet file to write: columns id and embedding."),
-    query: bool = typer.Option(False, "--query", help="Embed as queries (unwarped) instead of as corpus."),
+    model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, written by 'neuroseqret fit'."),
+    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help=f"File of event sequences {ANY_FORMAT}."),
+    out: Path = typer.Option(
+        ..., "--out", metavar="FILE", help="Parquet file to write, with the columns id and embedding."
+    ),
+    query: bool = typer.Option(
+        False, "--query", help="Embed as queries, whose times are unwarped, instead of as corpus sequences."
+    ),
 ) -> None:
-    """Turn sequences into vectors, in a Parquet file.
+    """Write the vectors of sequences to a Parquet file.
 
-    Unit vectors, whose dot product is the model's relevance (in preset 'paper' its kernel part). Reads and writes in
-    batches, so the file may be larger than memory.
+    The vectors have length 1. The dot product of two of them is the model's score (with preset 'paper' the kernel part
+    of it). The file is read and written in batches, so it may be larger than memory.
     """
     import numpy as np
     import pyarrow as pa
@@ -37,7 +41,7 @@ def embed(
         raise UserError(f"{out}: vectors are written as Parquet; call it {out.stem}.parquet")
     loaded, learned = methods.load(model), read_config(model)
     if not isinstance(loaded, Embedder):
-        raise UserError(f"{model}: a {loaded.name!r} model scores pairs and has no embeddings; use a 'self' model")
+        raise UserError(f"{model}: a {loaded.name!r} model has no embeddings, it only scores pairs; use a 'self' model")
     count = 0
     with new_file(out) as temporary:
         writer = None
@@ -50,6 +54,6 @@ def embed(
             writer.write_table(table)
             count += len(batch)
         if writer is None:
-            raise UserError(f"{sequences}: holds no sequences, so there is nothing to embed")
+            raise UserError(f"{sequences}: holds no sequences; there is nothing to embed")
         writer.close()
-    remarks.print(f"{count:,} sequences embedded, written to {out}", markup=False)
+    remarks.print(f"vectors of {count:,} sequences written to {out}", markup=False)

@@ -1,4 +1,4 @@
-"""`neuroseqret evaluate`: methods side by side on the queries of a data folder."""
+"""`neuroseqret evaluate`: compare methods on the queries of a data folder."""
 
 from __future__ import annotations
 
@@ -23,31 +23,37 @@ if TYPE_CHECKING:
 
 def evaluate(
     data: Path = typer.Argument(
-        ..., metavar="DATA", help="Data folder: corpus.parquet, queries.parquet, optional qrels.txt."
+        ..., metavar="DATA", help="Data folder with corpus.parquet, queries.parquet and optionally qrels.txt."
     ),
     method: list[str] = typer.Option(
         [],
         "--method",
         metavar="METHOD",
-        help="A model folder (loaded) or a name (fitted here): {methods}; may be given several times.",
+        help="A model folder, or the name of a method, which is then trained first: {methods}. Repeat the option to "
+        "compare several.",
     ),
     protocol: str = typer.Option(
         "full",
         "--protocol",
         metavar="NAME",
-        help="full: rank the whole corpus; sampled: all relevant and 1000 others, as in the paper.",
+        help="full: rank the whole corpus. sampled: rank all relevant and 1000 other sequences, as in the paper.",
     ),
     corpus: str = typer.Option(
         "seen",
         "--corpus",
         metavar="NAME",
-        help="seen: train with the whole corpus; unseen: train with one half, rank the other.",
+        help="seen: train with the whole corpus. unseen: train with one half of the corpus and rank the other half.",
     ),
     split: str = typer.Option(
-        "test", "--split", metavar="NAME", help="Which queries are answered: test, validation or train."
+        "test", "--split", metavar="NAME", help="Queries to evaluate on: test, validation or train."
     ),
     seed: int = typer.Option(
-        0, "--seed", metavar="N", min=0, max=2**32 - 1, help="Of fitting, sampled lists, drawn queries and tests."
+        0,
+        "--seed",
+        metavar="N",
+        min=0,
+        max=2**32 - 1,
+        help="Random seed for training, sampling and significance tests.",
     ),
     max_seconds: float | None = typer.Option(
         None,
@@ -55,33 +61,38 @@ def evaluate(
         metavar="SECONDS",
         min=0.001,
         callback=finite,
-        help="Longest time to fit each method for.",
+        help="Train each method for at most this long.",
     ),
     max_queries: int | None = typer.Option(
-        None, "--max-queries", metavar="N", min=1, help="Draw so many queries, the same for every method."
+        None, "--max-queries", metavar="N", min=1, help="Use this many random queries, the same for every method."
     ),
     test: str = typer.Option(
-        "randomisation", "--test", metavar="NAME", help="Significance test over queries: randomisation or fisher-exact."
+        "randomisation", "--test", metavar="NAME", help="Significance test: randomisation or fisher-exact."
     ),
-    json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write the figures to this file."),
+    json_file: Path | None = typer.Option(
+        None, "--json", metavar="FILE", help="Write the results to this file as JSON."
+    ),
     run_folder: Path | None = typer.Option(
-        None, "--run", metavar="DIR", help="Write per-query measures (Parquet) and rankings (TREC runs) to this folder."
+        None,
+        "--run",
+        metavar="DIR",
+        help="Write the measures of every query (Parquet) and the rankings (TREC runs) to this folder.",
     ),
-    cache: bool = typer.Option(True, help="Reuse results that were computed before."),
+    cache: bool = typer.Option(True, help="Reuse results of earlier runs."),
 ) -> None:
     """Compare methods on the queries of a data folder.
 
-    By AP, nDCG@10, nDCG@20, RR and AP@10/hits. The methods 'random' and 'histogram' are always among them. A method
-    that fails is shown with its reason, and the command then ends with exit code 1.
+    Prints AP, nDCG@10, nDCG@20, RR and AP@10/hits of every method, always including 'random' and 'histogram'. If a
+    method fails, its row says so, the reason is printed below the table, and the exit code is 1.
     """
     from neuroseqret.evaluation import evaluate as evaluating
     from neuroseqret.evaluation.report import HOLDS
     from neuroseqret.storage.files import check_replaceable, new_file
 
     if run_folder is not None:
-        check_replaceable(run_folder, *HOLDS)  # now, not after the evaluation
+        check_replaceable(run_folder, *HOLDS)  # before the work, not after it
     if json_file is not None and json_file.is_dir():
-        raise UserError(f"{json_file}: is a folder; name the file to write by --json")
+        raise UserError(f"{json_file}: is a folder; give the name of a file to --json")
     report = evaluating.evaluate(
         data,
         method,
@@ -109,8 +120,8 @@ def evaluate(
 
 
 def table(report: Report) -> Table:
-    """One row a method: best value bold, second underlined, signs of significance; `failed` where it did."""
-    from neuroseqret.measures.table import MEASURES
+    """Return a table with one row per method: best value bold, second best underlined, signs of significance."""
+    from neuroseqret.measures.measures import MEASURES
 
     task = report.task
     ranked = "whole corpus" if task.protocol == "full" else "sampled lists"
@@ -137,20 +148,22 @@ def _cell(report: Report, order: list[str], result: Result, measure: str) -> Tex
 
 
 def notes(report: Report) -> list[str]:
-    """What one must know to read the table."""
+    """Return the notes below the table: how to read it, what was left out, why a method failed."""
     from neuroseqret.evaluation.report import BAR, LEVEL
 
     task = report.task
     test = "paired randomisation test" if report.test == "randomisation" else "Fisher's exact test on queries won"
     lines = [
-        "Percent of the largest possible value; the best is bold, the second underlined. "
-        f"At {LEVEL:.0%}, by {test} with Holm's correction: † better than the next best, ▲ ▼ better, worse than {BAR}."
+        "In percent of the best possible value; the best is bold, the second best underlined. Significant at "
+        f"{LEVEL:.0%} ({test}, Holm's correction): † better than the second best, ▲ better and ▼ worse than {BAR}."
     ]
     if task.left_out:
-        lines.append(f"{task.left_out} {task.split} queries have nothing relevant in the ranked corpus: left out.")
+        lines.append(
+            f"{task.left_out} {task.split} queries have nothing relevant in the ranked corpus and were left out."
+        )
     if task.not_drawn:
-        lines.append(f"{task.not_drawn} more {task.split} queries were not drawn, for any method (--max-queries).")
+        lines.append(f"{task.not_drawn} more {task.split} queries were not drawn (--max-queries).")
     if any(result.cached for result in report.results):
-        lines.append("* computed before; --no-cache computes it again.")
+        lines.append("* computed before; use --no-cache to compute it again.")
     lines += [f"{result.name} failed: {result.error}" for result in report.results if result.error is not None]
     return lines

@@ -1,4 +1,4 @@
-"""`neuroseqret fit`: learn a model from a data folder, or from any file of sequences without labels."""
+"""`neuroseqret fit`: train a model on a data folder, or on a file of sequences without labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import remarks
-from neuroseqret.cli.data import ANY_FORMAT
+from neuroseqret.cli.event_files import ANY_FORMAT
 from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 def fit(
     data: Path = typer.Argument(
-        ..., metavar="DATA", help=f"Data folder, or a file of sequences without labels, {ANY_FORMAT}."
+        ..., metavar="DATA", help=f"Data folder, or a file of sequences without labels {ANY_FORMAT}."
     ),
-    model: str = typer.Option("self", "--model", metavar="NAME", help="{methods}."),
+    model: str = typer.Option("self", "--model", metavar="NAME", help="Method to train: {methods}."),
     out: Path = typer.Option(..., "--out", metavar="MODEL", help="Model folder to write."),
     preset: str = typer.Option(
-        "default", "--preset", metavar="NAME", help="default, paper, or paper-NAME for a set of the paper."
+        "default",
+        "--preset",
+        metavar="NAME",
+        help="Settings of the model: default, paper, or paper-NAME for one of the paper's data sets (paper-health).",
     ),
     seed: int = typer.Option(
         0,
@@ -35,25 +38,25 @@ def fit(
         metavar="N",
         min=0,
         max=2**32 - 1,
-        help="Same seed, same machine: same weights (without --max-seconds).",
+        help="Random seed. The same seed gives the same weights on the same machine, unless --max-seconds is given.",
     ),
     max_seconds: float | None = typer.Option(
-        None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Wall-clock budget of the training."
+        None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Train for at most about this long."
     ),
 ) -> None:
-    """Train a model and write its folder.
+    """Train a model and write it to a folder.
 
-    Learns from the queries whose split is 'train', selects on those whose split is 'validation' and never looks at the
-    others. Without labels it learns from sub-sequences: parts of one sequence are relevant to one another. A run that
-    is cut off goes on where it was when the same command is given again.
+    Trains on the queries with split 'train', chooses the best weights by those with split 'validation', and does not
+    use the others. Without labels, parts of the same sequence count as relevant to each other. If training is
+    interrupted, run the same command again: it continues where it stopped.
     """
     from neuroseqret import methods
     from neuroseqret.models.model_folder import HOLDS
     from neuroseqret.storage.files import check_replaceable
 
-    check_replaceable(out, *HOLDS)  # now, not after the training
+    check_replaceable(out, *HOLDS)  # before the work, not after it
     if not out.parent.is_dir():
-        raise UserError(f"{out.parent}: no such folder; make it or choose another --out")
+        raise UserError(f"{out.parent}: no such folder; create it or choose another --out")
     if preset != "default" and model in methods.BASELINES:
         raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
     folder = _read(data)
@@ -62,8 +65,8 @@ def fit(
     checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
     options: dict[str, Any] = {"checkpoint": checkpoint} if model in methods.MODELS else {}
     if folder.queries is None and model not in methods.MODELS:
-        raise UserError(f"{data}: has no queries, and {model!r} cannot learn without; use --model self")
-    queries: Any = folder.queries  # None where the models learn from sub-sequences
+        raise UserError(f"{data}: has no queries, and {model!r} cannot be trained without them; use --model self")
+    queries: Any = folder.queries  # None: the model then learns from sub-sequences
     method.fit(queries, folder.corpus, folder.relevance, seed=seed, max_seconds=max_seconds, **options)
     method.save(out)
     shutil.rmtree(checkpoint, ignore_errors=True)
@@ -73,7 +76,7 @@ def fit(
 
 
 def _clock(method: RelevanceModel, unit: str | None) -> str | None:
-    """The time scale that was learned, in words, so that a wrong unit is seen; None where a method has none."""
+    """Describe the learned time scale, so that a wrong unit is noticed; None if the method has no time scale."""
     from neuroseqret.processes.time_scale import TimeScale
 
     scale = getattr(getattr(method, "first_stage", method), "scale", None)
@@ -84,6 +87,7 @@ def _clock(method: RelevanceModel, unit: str | None) -> str | None:
 
 
 def _read(data: Path) -> DataFolder:
+    """Read a data folder, or a file of sequences as a data folder without queries."""
     from neuroseqret.readers import read
     from neuroseqret.readers.data_folder import DataFolder, read_folder
     from neuroseqret.readers.formats.canonical import is_data_folder

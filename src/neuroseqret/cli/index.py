@@ -1,4 +1,4 @@
-"""`neuroseqret index create|add|remove|info`: make a corpus searchable and keep it so."""
+"""`neuroseqret index create|add|remove|info`: build an index and change it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import out, progress, remarks
-from neuroseqret.cli.data import ANY_FORMAT
+from neuroseqret.cli.event_files import ANY_FORMAT
 from neuroseqret.cli.listing import Command
 from neuroseqret.errors import UserError
 
@@ -20,47 +20,58 @@ if TYPE_CHECKING:
     from neuroseqret.data.sequences import EventSequences
     from neuroseqret.index import Index
 
-index_app = typer.Typer(no_args_is_help=True, help="Make a corpus searchable: create, add, remove, info.")
+index_app = typer.Typer(no_args_is_help=True, help="Build and change an index.")
 
 INDEX = typer.Argument(..., metavar="INDEX", help="Index folder.")
 CORPUS = typer.Argument(
-    ..., metavar="CORPUS", help=f"Data folder (its corpus is taken), or a file of event sequences, {ANY_FORMAT}."
+    ..., metavar="CORPUS", help=f"Data folder, whose corpus is indexed, or a file of event sequences {ANY_FORMAT}."
 )
 _BATCH = 8192
 
 
 @index_app.command(cls=Command)
 def create(
-    model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, as 'fit' writes it."),
+    model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, written by 'neuroseqret fit'."),
     corpus: Path = CORPUS,
-    target: Path = typer.Option(..., "--out", metavar="INDEX", help="Index folder to make."),
+    target: Path = typer.Option(..., "--out", metavar="INDEX", help="Index folder to write."),
     candidates: str = typer.Option(
         "auto",
         "--candidates",
         metavar="NAME",
-        help="How a search finds candidates: auto, exhaustive, cells, buckets, hamming.",
+        help="How a search finds candidates: auto, exhaustive, cells, buckets or hamming.",
     ),
     hash_name: str = typer.Option(
-        "network", "--hash", metavar="NAME", help="Hash of buckets and hamming: network, rotation, hyperplanes."
+        "network",
+        "--hash",
+        metavar="NAME",
+        help="Hash function for buckets and hamming: network, rotation or hyperplanes.",
     ),
     window: int | None = typer.Option(
-        None, "--window", metavar="N", min=1, help="Index windows of so many events, to find parts."
+        None,
+        "--window",
+        metavar="N",
+        min=1,
+        help="Index windows of N events instead of whole sequences, to find parts of sequences.",
     ),
     step: int | None = typer.Option(
-        None, "--step", metavar="N", min=1, help="Events from one window's beginning to the next one's."
+        None,
+        "--step",
+        metavar="N",
+        min=1,
+        help="Number of events from the start of one window to the start of the next. Needs --window.",
     ),
 ) -> None:
-    """Index a corpus with a model.
+    """Create an index of a corpus.
 
-    If it is interrupted, continue with 'neuroseqret index add'.
+    If this is interrupted, continue with 'neuroseqret index add'.
     """
     from neuroseqret.index import Index
     from neuroseqret.models.model_folder import read_config
 
     if step is not None and window is None:
-        raise UserError("--step needs --window")
+        raise UserError("--step needs --window; add it or leave out --step")
     batches = _scan(corpus, read_config(model))
-    first = list(islice(batches, 1))  # a bad file is told before anything is made
+    first = list(islice(batches, 1))  # report a bad file before anything is written
     made = Index.create(model, target, candidates=candidates, hash=hash_name, window_events=window, window_step=step)
     _add(made, chain(first, batches), corpus, upsert=False)
 
@@ -69,11 +80,11 @@ def create(
 def add(
     folder: Path = INDEX,
     corpus: Path = CORPUS,
-    upsert: bool = typer.Option(False, "--upsert", help="Replace sequences whose id is in the index already."),
+    upsert: bool = typer.Option(False, "--upsert", help="Replace sequences whose id is already in the index."),
 ) -> None:
     """Add sequences to an index.
 
-    Those that are there already are passed over, so an interrupted run is simply run again.
+    Sequences that are already in the index are skipped, so after an interruption just run the command again.
     """
     from neuroseqret.index import Index
 
@@ -84,10 +95,10 @@ def add(
 @index_app.command(cls=Command)
 def remove(
     folder: Path = INDEX,
-    ids: list[str] = typer.Argument(None, metavar="ID", help="Ids to remove."),
-    file: Path | None = typer.Option(None, "--ids", metavar="FILE", help="Text file with one id a line."),
+    ids: list[str] = typer.Argument(None, metavar="ID", help="Ids of the sequences to remove."),
+    file: Path | None = typer.Option(None, "--ids", metavar="FILE", help="Text file with one id per line."),
 ) -> None:
-    """Remove sequences by id."""
+    """Remove sequences from an index."""
     from neuroseqret.index import Index
     from neuroseqret.readers.engines.text import whole_text
 
@@ -95,14 +106,16 @@ def remove(
     if file is not None:
         wanted += [line.strip() for line in whole_text(file).split("\n") if line.strip()]
     if not wanted:
-        raise UserError("no ids given; name them or give a file with --ids")
+        raise UserError("no ids given; name the ids, or a file of ids with --ids")
     number = Index.open(folder).remove(wanted)
     remarks.print(f"{number:,} of {len(set(wanted)):,} sequences removed from {folder}", markup=False)
 
 
 @index_app.command(cls=Command)
-def info(folder: Path = INDEX, as_json: bool = typer.Option(False, "--json", help="As JSON instead of lines.")) -> None:
-    """Tell what an index holds and how it searches."""
+def info(
+    folder: Path = INDEX, as_json: bool = typer.Option(False, "--json", help="Print JSON instead of text.")
+) -> None:
+    """Show what an index holds and how it searches."""
     from neuroseqret.index import Index
 
     found = Index.open(folder).info()
@@ -116,7 +129,7 @@ def info(folder: Path = INDEX, as_json: bool = typer.Option(False, "--json", hel
 
 
 def _scan(corpus: Path, learned: Mapping[str, Any]) -> Iterator[EventSequences]:
-    """The corpus in batches, in the terms of the model with this configuration."""
+    """Read the corpus in batches, with marks numbered as in the model of this configuration."""
     from neuroseqret.data.meaning import in_terms_of
     from neuroseqret.readers import scan_or_read
 
@@ -124,6 +137,7 @@ def _scan(corpus: Path, learned: Mapping[str, Any]) -> Iterator[EventSequences]:
 
 
 def _file(corpus: Path) -> Path:
+    """Return the file to read: the corpus of a data folder, or the path itself."""
     from neuroseqret.readers.formats.canonical import is_data_folder
 
     return corpus / "corpus.parquet" if is_data_folder(corpus) else corpus
@@ -136,12 +150,12 @@ def _add(index: Index, batches: Iterator[EventSequences], corpus: Path, upsert: 
     if done.replaced:
         parts.append(f"{done.replaced:,} replaced")
     if done.already_there:
-        parts.append(f"{done.already_there:,} were there already")
-    remarks.print(f"{', '.join(parts)}; {index.folder} holds {len(index):,}", markup=False)
+        parts.append(f"{done.already_there:,} were already there")
+    remarks.print(f"{', '.join(parts)}; {index.folder} now holds {len(index):,}", markup=False)
 
 
 def _number_of_batches(corpus: Path) -> int | None:
-    """For the progress bar, where the file says how many rows it has."""
+    """Return the number of batches for the progress bar, or None if the file does not state its number of rows."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowInvalid
 

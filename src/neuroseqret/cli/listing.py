@@ -1,4 +1,4 @@
-"""Commands whose help lists names (of methods, formats) and calls values by upper-case words."""
+"""Help texts that list the names of methods and formats, and show values as upper-case words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _formats() -> Iterable[str]:
     return FORMATS
 
 
-#: Words that stand in braces in a help, and the names they stand for.
+#: Placeholders in help texts, written in braces, and the names that replace them.
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "methods": _methods,
     "formats": _formats,
@@ -28,23 +28,23 @@ LISTS: dict[str, Callable[[], Iterable[str]]] = {
 
 
 class Command(TyperCommand):
-    """A command that looks names up when its help is printed and not before: where they are costs time to import."""
+    """A command that looks up names only when its help is printed, because importing their modules takes time."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words of the usage line; `DATA`, where newer versions of typer would write `{DATA}`."""
+        """Return the words of the usage line: `DATA`, where newer versions of typer write `{DATA}`."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments and options; an argument is called `ID`, where newer versions of typer would add `<list[str]>`."""
+        """Write arguments and options: `ID`, where newer versions of typer add `<list[str]>`."""
         for parameter in self.params:
             if parameter.param_type_name == "argument":
-                setattr(parameter, "display_type_rich", lambda ctx: None)  # noqa: B010  # typer knows no other way
+                setattr(parameter, "display_type_rich", lambda ctx: None)  # noqa: B010  # typer offers no other way
             setattr(parameter, "help", _listed(getattr(parameter, "help", None)))  # noqa: B010  # some have none
         super().format_options(ctx, formatter)
 
 
 def _listed(said: str | None) -> str | None:
-    """A help with the names in the place of the words that stand for them."""
+    """Return a help text with the placeholders replaced by names."""
     for word, names in LISTS.items():
         if said and f"{{{word}}}" in said:
             said = said.replace(f"{{{word}}}", ", ".join(names()))

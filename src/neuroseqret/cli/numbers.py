@@ -1,4 +1,4 @@
-"""Numbers as options of the command line."""
+"""Options of the command line that are floating-point numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 
 def finite(value: float | None) -> float | None:
-    """The callback of every option that is a float: `nan` and `inf` are floats too and pass any least or largest."""
+    """Reject `nan` and `inf`, which pass the checks for a minimum or maximum; the callback of every float option."""
     if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is not a finite number.")
     return value

@@ -1,4 +1,4 @@
-"""Run a command-line program: a user's mistake prints one line and exits with code 2; a traceback is our bug."""
+"""Run a command-line program. A user's mistake prints one line and exits with code 2; a traceback is a bug."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import typer
 from neuroseqret.cli.console import remarks
 from neuroseqret.errors import UserError
 
-# The base class of usage errors: typer carries its own copy of click since 0.26 and used the installed one before.
+# The base class of usage errors. Since 0.26 typer has its own copy of click; before, it used the installed one.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def run_app(app: typer.Typer) -> None:
-    """Run the program and exit; warnings are printed as one line each."""
+    """Run the program and exit; print each warning as one line."""
     warnings.showwarning = lambda message, *_, **__: remarks.print(f"neuroseqret: note: {message}", markup=False)
     try:
-        # Without standalone mode `typer.Exit` comes back as a return value.
+        # Without standalone mode `typer.Exit` is returned as a value.
         sys.exit(app(standalone_mode=False))
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
@@ -30,13 +30,13 @@ def run_app(app: typer.Typer) -> None:
         _stop(error.format_message().rstrip(".") + "; see --help", 2)  # type: ignore[attr-defined]
     except UserError as error:
         _stop(str(error), 2)
-    except BrokenPipeError:  # `neuroseqret ... | head`: nobody reads on, which is fine
+    except BrokenPipeError:  # `neuroseqret ... | head`: the reader has stopped, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
         if error.filename is not None:
             _stop(f"{error.filename}: {error.strerror}", 2)
-        with suppress(OSError):  # what is left to print would fail again when the interpreter ends
+        with suppress(OSError):  # otherwise flushing would fail again when the interpreter ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _stop(error.strerror or str(error), 2)
 

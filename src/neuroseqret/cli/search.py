@@ -1,4 +1,4 @@
-"""`neuroseqret search`: the sequences of an index that are relevant to queries."""
+"""`neuroseqret search`: find the sequences of an index that are relevant to queries, and print them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from neuroseqret.cli.console import out, progress, remarks
-from neuroseqret.cli.data import ANY_FORMAT
+from neuroseqret.cli.event_files import ANY_FORMAT
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,36 +25,46 @@ FORMATS = ("table", "json", "trec")
 
 def search(
     folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder."),
-    sequences: Path = typer.Argument(
-        ..., metavar="SEQUENCES", help=f"File of event sequences to search with, {ANY_FORMAT}."
+    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help=f"File of query sequences {ANY_FORMAT}."),
+    k: int = typer.Option(10, "-k", metavar="N", min=1, help="Number of hits per query."),
+    rerank: Path | None = typer.Option(
+        None, "--rerank", metavar="MODEL", help="Model folder; this model puts the best hits into a new order."
     ),
-    k: int = typer.Option(10, "-k", metavar="N", min=1, help="Hits per query."),
-    rerank: Path | None = typer.Option(None, "--rerank", metavar="MODEL", help="Model folder to rerank the best with."),
     rerank_top: int | None = typer.Option(
-        None, "--rerank-top", metavar="N", min=1, help="How many of the best to rerank (100, or k)."
+        None, "--rerank-top", metavar="N", min=1, help="Number of hits to rerank. Default: 100, or k if k is larger."
     ),
-    form: str = typer.Option("table", "--format", metavar="NAME", help=f"{', '.join(FORMATS)}."),
+    form: str = typer.Option(
+        "table", "--format", metavar="NAME", help=f"Output format: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
+    ),
     where: str | None = typer.Option(
-        None, "--where", metavar="CONDITION", help="Condition on the metadata, as \"role = 'GK'\"."
+        None,
+        "--where",
+        metavar="CONDITION",
+        help="Return only hits whose metadata meet this SQL condition, for example \"role = 'GK'\".",
     ),
-    exhaustive: bool = typer.Option(False, "--exhaustive", help="Compare with every sequence."),
-    expand: bool = typer.Option(False, "--expand", help="Search again with the query moved towards its best hits."),
+    exhaustive: bool = typer.Option(False, "--exhaustive", help="Compare the query with every sequence of the index."),
+    expand: bool = typer.Option(
+        False, "--expand", help="Search twice; the second time with the query moved towards its best hits."
+    ),
     explain: Path | None = typer.Option(
-        None, "--explain", metavar="DIR", help="Write a picture for each query's best hit: why it was found."
+        None,
+        "--explain",
+        metavar="DIR",
+        help="Write pictures that explain the best hit of each query to this folder.",
     ),
 ) -> None:
-    """Find the sequences of an index that are relevant to queries."""
+    """Search an index with query sequences."""
     from neuroseqret.data.meaning import in_terms_of
     from neuroseqret.index import Index
     from neuroseqret.readers import read
 
     if form not in FORMATS:
-        raise UserError(f"no format is called {form!r}; there are {', '.join(FORMATS)}")
+        raise UserError(f"no format is called {form!r}; choose one of {', '.join(FORMATS)}")
     index = Index.open(folder)
     if explain is not None:
         from neuroseqret.explanation import explainable
 
-        explainable(index.model)  # said before the search, not after it
+        explainable(index.model)  # report the error before the search, not after it
     asked = in_terms_of(read(sequences), index.config.model_dump(), sequences)
     found = index.search(
         asked,
@@ -69,7 +79,7 @@ def search(
     if explain is not None:
         _explain(index, asked, found, explain)
         if rerank is not None:
-            remarks.print(f"they explain the score of the index' own model, not that of {rerank}", markup=False)
+            remarks.print(f"the pictures explain the score of the index's model, not that of {rerank}", markup=False)
 
 
 def _print(found: list[Hits], form: str) -> None:
@@ -81,11 +91,12 @@ def _print(found: list[Hits], form: str) -> None:
         typer.echo(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False, default=str))
     else:
         for hits in found:
+            out.print(heading(hits), markup=False, soft_wrap=True)
             out.print(as_table(hits))
 
 
 def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Path) -> None:
-    """One PNG a query that has a hit, `0-QUERY.png`, numbered as the queries are; what cannot be explained is told."""
+    """Write one PNG per query that has a hit, named `ROW-QUERY.png`; print a note if a hit cannot be explained."""
     from neuroseqret.explanation import explain, picture
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,26 +104,26 @@ def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Pat
     best = index.get([found[row][0].window or found[row][0].id for row in answered])
     written = 0
     for at, row in progress(enumerate(answered), "explaining", len(answered)):
-        name = re.sub(r"[^\w.-]+", "_", found[row].query)[:100]  # ids may hold anything, file names may not
+        name = re.sub(r"[^\w.-]+", "_", found[row].query)[:100]  # file names allow fewer characters than ids
         try:
             why = explain(index.model, asked[row], best[at])
         except UserError as error:
-            remarks.print(f"neuroseqret: note: query {found[row].query} is not explained: {error}", markup=False)
+            remarks.print(f"neuroseqret: note: no explanation for query {found[row].query}: {error}", markup=False)
             continue
         picture(why, folder / f"{row}-{name}.png")
         written += 1
-    remarks.print(f"{written:,} explanations written to {folder}", markup=False)
+    remarks.print(f"explanations written to {folder}: {written:,}", markup=False)
 
 
 def trec_lines(found: list[Hits]) -> list[str]:
-    """A TREC run."""
+    """Return the hits as lines of a TREC run."""
     from neuroseqret.readers.trec import run_lines
 
     return list(run_lines({hits.query: {hit.id: hit.score for hit in hits} for hits in found}))
 
 
 def _finite(value: Any) -> Any:
-    """With null in the place of numbers that JSON does not have."""
+    """Replace numbers that JSON does not have (NaN, infinity) by None."""
     if isinstance(value, dict):
         return {name: _finite(one) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -121,7 +132,7 @@ def _finite(value: Any) -> Any:
 
 
 def as_json(hits: Hits) -> dict[str, object]:
-    """One query's hits and how they were found."""
+    """Return the hits of one query, and how they were found, as a JSON object."""
     report = hits.report
     return {
         "query": hits.query,
@@ -133,22 +144,24 @@ def as_json(hits: Hits) -> dict[str, object]:
     }
 
 
-def as_table(hits: Hits) -> Table:
-    """One query's hits for a person: window and metadata where there are any."""
+def heading(hits: Hits) -> str:
+    """Return the line above the table of hits: the query, and how much of the index it was compared with."""
     report = hits.report
-    table = Table(
-        title=escape(hits.query),
-        caption=f"{report.comparisons:,} comparisons in {report.corpus:,} ({report.method})",
-        title_justify="left",
-        caption_justify="left",
-    )
+    return f"query {hits.query}: compared with {report.comparisons:,} of {report.corpus:,} ({report.method})"
+
+
+def as_table(hits: Hits) -> Table:
+    """Return the hits of one query as a table, with window and metadata if there are any."""
+    table = Table()
     windowed = any(hit.window is not None for hit in hits)
     grouped = any(hit.group is not None for hit in hits)
     names = list(dict.fromkeys(name for hit in hits for name in hit.metadata))[:4]
-    table.add_column("rank", justify="right")
-    table.add_column("score", justify="right")
-    for heading in ("id", *(["events", "times"] if windowed else []), *(["group"] if grouped else []), *names):
-        table.add_column(escape(heading))
+    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    # Ids are shown whole, since they are what one goes on with; the other columns share the rest of the line.
+    table.add_column("id", no_wrap=True)
+    for name in (*(["events", "times"] if windowed else []), *(["group"] if grouped else []), *names):
+        table.add_column(escape(name))
     for hit in hits:
         cells = [str(hit.rank), f"{hit.score:.4f}", hit.id]
         if windowed:

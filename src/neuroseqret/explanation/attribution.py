@@ -1,20 +1,20 @@
-r"""The score of two sequences, split over pairs of their events.
+r"""Split the score of two sequences over pairs of their events.
 
-The vector of a sequence is a sum over its events and a rest that belongs to the whole sequence,
-:math:`v = \sum_i v_i + v_0` (see `shares`). Without a metric head :math:`\kappa = \langle v^q, v^c \rangle` splits
+The vector of a sequence is a sum over its events plus a rest that belongs to the sequence as a whole,
+:math:`v = \sum_i v_i + v_0` (see `shares`). Without a metric head, :math:`\kappa = \langle v^q, v^c \rangle` splits
 exactly:
 
 .. math:: \kappa = \sum_{i,j} \langle v^q_i, v^c_j \rangle.
 
-Behind the head :math:`u(v) = W_2^\top \mathrm{relu}(W_1^\top v + b_1) + b_2` the parts are integrated gradients along
-the straight path from 0, the average sequence, to v. A hidden unit k with :math:`p_k = (W_1^\top v)_k` is linear with
-a kink along that path, so the integral is closed form: the unit passes on the share
+With the head :math:`u(v) = W_2^\top \mathrm{relu}(W_1^\top v + b_1) + b_2` the parts are integrated gradients along the
+straight line from 0, the average sequence, to v. Along this line a hidden unit k with :math:`p_k = (W_1^\top v)_k` is
+linear with one kink, so the integral has a closed form: the unit passes on the share
 
 .. math:: \varphi_k = \frac{\mathrm{relu}(p_k + b_k) - \mathrm{relu}(b_k)}{p_k}
 
-of whatever enters it, and :math:`a_i = W_2^\top (\varphi \circ W_1^\top v_i) / \lVert u(v) \rVert`. What the average
-sequence itself gives, :math:`u(0) / \lVert u(v) \rVert`, joins the rest. Then :math:`\sum_i a_i + a_0` is the embedding
-and :math:`\sum_{ij} \langle a^q_i, a^c_j \rangle` the score, exactly.
+of its input, and :math:`a_i = W_2^\top (\varphi \circ W_1^\top v_i) / \lVert u(v) \rVert`. The output for the average
+sequence, :math:`u(0) / \lVert u(v) \rVert`, is added to the rest. Then :math:`\sum_i a_i + a_0` is the embedding and
+:math:`\sum_{ij} \langle a^q_i, a^c_j \rangle` the score, both exactly.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Where the score of a query and a hit comes from; `matrix.sum() + similarity == score`.
+    """The score of a query and a hit, split into parts: `matrix.sum() + similarity == score`.
 
-    `matrix` is (query events + 1, hit events + 1): entry (i, j) is what query event i and hit event j give together;
-    the last row and column belong to the sequences as wholes. `parts` splits the same sum over what was compared
-    (marks, times, both together, the sequence as a whole). `unwarping` is (t, U(t)) for the query's events where the
-    model unwarps.
+    - `matrix` has the shape (query events + 1, hit events + 1). Entry (i, j) is the part that query event i and hit
+      event j give together; the last row and the last column belong to the sequences as a whole.
+    - `parts` splits the same sum by what was compared: marks, times, both together, the sequence as a whole.
+    - `similarity` is the model-independent term of the score, which is not split (0 if the model has none).
+    - `unwarping` is (t, U(t)) for the query's events if the model unwarps queries, else None.
     """
 
     query: EventSequence
@@ -63,44 +64,48 @@ class Explanation:
 
     @property
     def pairs(self) -> Matrix:
-        """(query events, hit events): the part of each pair of events."""
+        """Part of the score that each pair of events gives: (query events, hit events)."""
         return self.matrix[:-1, :-1]
 
     @property
     def of_query_events(self) -> FloatArray:
-        """What each event of the query gives, with all of the hit."""
+        """Part of the score that each event of the query gives together with the whole hit."""
         return self.matrix[:-1].sum(1)
 
     @property
     def of_hit_events(self) -> FloatArray:
-        """What each event of the hit gives, with all of the query."""
+        """Part of the score that each event of the hit gives together with the whole query."""
         return self.matrix[:, :-1].sum(0)
 
     def strongest(self, number: int = 10) -> list[tuple[int, int, float]]:
-        """The pairs of events that speak most for the match: (query event, hit event, part), best first."""
+        """Return the pairs of events with the largest parts: (query event, hit event, part), largest first."""
         flat = np.argsort(-self.pairs, axis=None, kind="stable")[:number]
         rows, columns = np.unravel_index(flat, self.pairs.shape)
         return [(int(i), int(j), float(self.pairs[i, j])) for i, j in zip(rows, columns, strict=True)]
 
 
 def explainable(model: RelevanceModel) -> SelfAttention:
-    """The model, if its scores can be split over events; else one clear line."""
+    """Return the model if its scores can be split over events; raise a `UserError` otherwise."""
     if not isinstance(model, SelfAttention):
-        raise UserError(f"only a 'self' model can be explained, this is {model.name!r}; explain its first stage")
+        raise UserError(
+            f"only a 'self' model can be explained, and this is {model.name!r}; explain its first stage instead"
+        )
     if model.settings.vector.fisher == "all":
-        raise UserError("Fisher vectors over all parameters do not split over events; fit with fisher 'heads'")
+        raise UserError(
+            "Fisher vectors over all parameters do not split over events; fit the model with fisher 'heads'"
+        )
     return model
 
 
 @torch.no_grad()
 def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> Explanation:
-    """Split `model.score(query, hit)` over pairs of events; for SelfAttention models."""
+    """Split `model.score(query, hit)` over pairs of events; works for `SelfAttention` models."""
     model = explainable(model)
     query, hit = (model.meaning.apply(EventSequences.of(sequence))[0] for sequence in (query, hit))
     (of_query, query_parts), (of_hit, hit_parts) = _shares(model, query, "query"), _shares(model, hit, "corpus")
     matrix = (of_query @ of_hit.T).numpy()
     score = float(model.score(query, EventSequences.of(hit))[0])
-    # The kernel split by what was compared, from either side; the mean of the two treats them alike.
+    # The kernel split by what was compared, once by the query's parts and once by the hit's; take the mean.
     whole_query, whole_hit = of_query.sum(0), of_hit.sum(0)
     by_part = (query_parts @ whole_hit + hit_parts @ whole_query) / 2
     unwarping = None
@@ -119,7 +124,7 @@ def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> 
 
 
 def _shares(model: SelfAttention, sequence: EventSequence, role: Role) -> tuple[Tensor, Tensor]:
-    """The embedding as a sum over events and rest (events + 1, D), and as a sum over parts (len(PARTS), D)."""
+    """Return the embedding split over events and rest (events + 1, D), and split over parts (len(PARTS), D)."""
     shares, kinds = vector_shares(model, sequence, role)  # (events + 1, size), (size,)
     masked = torch.stack([shares.sum(0) * (kinds == kind) for kind in range(len(PARTS))])
     both = through(model.network.projection, torch.cat([shares, masked]), shares.sum(0))
@@ -131,7 +136,7 @@ def _shares(model: SelfAttention, sequence: EventSequence, role: Role) -> tuple[
 
 
 def through(projection: Projection, directions: Tensor, vector: Tensor) -> Tensor:
-    """Integrated gradients of the head, normalised by the vector's own length: (n, size) to (n, D)."""
+    """Return the integrated gradients of the head in these directions, normalised: (n, size) to (n, D)."""
     if projection.kind == "none":
         return directions
     weights = _as_double(projection)
@@ -146,14 +151,14 @@ def through(projection: Projection, directions: Tensor, vector: Tensor) -> Tenso
 
 
 def of_average(projection: Projection, vector: Tensor) -> Tensor:
-    """What the head makes of the average sequence, over the length of this one's: (D,)."""
+    """Return the head's output for the average sequence, divided by the length of its output for `vector`: (D,)."""
     if projection.kind == "none":
         return torch.zeros(projection.dimension, dtype=torch.float64)
     return _joined(_raw(projection, torch.zeros_like(vector)[None]) / _length(projection, vector))[0]
 
 
 def _raw(projection: Projection, vectors: Tensor) -> Tensor:
-    """The head before normalisation: (members, n, dimension)."""
+    """Return the head's output before normalisation: (members, n, dimension)."""
     weights = _as_double(projection)
     inner = vectors @ weights["first"] + weights["first_bias"]
     return torch.relu(inner) @ weights["second"] + weights["second_bias"] if projection.kind == "mlp" else inner
@@ -164,7 +169,7 @@ def _length(projection: Projection, vector: Tensor) -> Tensor:
 
 
 def _joined(parts: Tensor) -> Tensor:
-    """Members side by side, as the embedding has them."""
+    """Concatenate the members, as in the embedding."""
     return parts.transpose(0, 1).flatten(1) * len(parts) ** -0.5
 
 

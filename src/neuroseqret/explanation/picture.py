@@ -1,4 +1,4 @@
-"""A picture of an explanation: two time lines with what each event gives, a heat map of all pairs, and the parts."""
+"""Draw an explanation: two time lines with the part of every event, a heat map of all pairs, and the parts by kind."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from neuroseqret.explanation.attribution import Explanation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_TALLEST = 0.38  # the bar of the event that gives most, as the two lines are 1 apart
+_TALLEST = 0.38  # height of the largest bar; the two time lines are 1 apart
 _FOR, _AGAINST = "#0072B2", "#D55E00"
-_NAMED = 10  # marks with a colour of their own
-# Okabe and Ito's colours tell apart under every kind of colour blindness; two greys complete them.
+_NAMED = 10  # number of marks that get a colour; the others are grey
+# The palette of Okabe and Ito, which colour-blind people can tell apart, and two greys.
 _COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
     *("#D55E00", "#F0E442", "#000000", "#666666", "#AAAAAA"),
@@ -35,8 +35,8 @@ def picture(explanation: Explanation, path: str | PathLike[str]) -> None:
     _heat_map(figure.add_subplot(grid[1, 0]), explanation)
     _parts(figure.add_subplot(grid[1, 1]), explanation)
     query, hit = explanation.query, explanation.hit
-    title = f"Why {_named(hit)} answers {_named(query)}: score {explanation.score:.3f}"
-    figure.suptitle(title, fontsize=12, parse_math=False)  # a dollar in an id is a dollar
+    title = f"Why {_named(hit)} matches {_named(query)}: score {explanation.score:.3f}"
+    figure.suptitle(title, fontsize=12, parse_math=False)  # ids may contain dollar signs
     figure.savefig(path, format="png", dpi=120)
 
 
@@ -64,7 +64,9 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     labels = [names[mark] if names and mark < len(names) else f"mark {mark}" for mark in common]
     for mark, label in zip(common, labels, strict=True):
         shown = label if len(label) < 46 else label[:44] + "…"
-        axes.scatter([], [], 42, colour[mark], label=f" {shown}" if shown.startswith("_") else shown)  # "_": left out
+        axes.scatter(
+            [], [], 42, colour[mark], label=f" {shown}" if shown.startswith("_") else shown
+        )  # matplotlib leaves out labels that start with "_"
     columns = 5 if max(map(len, labels), default=0) < 24 else 3
     legend = axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncol=columns, frameon=False, fontsize=8)
     for text in legend.get_texts():
@@ -75,14 +77,14 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     axes.set_yticks([1, 0], spans, parse_math=False)
     axes.set_xticks([])
     axes.set_ylim(-0.45, 1.45)
-    axes.set_title("each line over its own span and scale; bars: what the event gives to the score, down if against it",
+    axes.set_title("bars: how much each event adds to the score, or takes from it; each line has its own time scale",
                    fontsize=9)  # fmt: skip
     for side in axes.spines.values():
         side.set_visible(False)
 
 
 def _places(sequence: EventSequence) -> np.ndarray:
-    """Where each event lies on a line of length 1."""
+    """Return the position of each event on a line of length 1."""
     return (sequence.times - sequence.times[0]) / max(_span(sequence), np.finfo(np.float64).tiny)
 
 
@@ -94,14 +96,14 @@ def _heat_map(axes: Axes, explanation: Explanation) -> None:
     from matplotlib.ticker import MaxNLocator
 
     pairs = explanation.pairs
-    limit = float(np.quantile(np.abs(pairs), 0.995)) or 1e-12  # a single pair must not drown the others
+    limit = float(np.quantile(np.abs(pairs), 0.995)) or 1e-12  # a single large pair must not hide the others
     shown = axes.imshow(pairs, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     axes.set_xlabel("event of the hit")
     axes.set_ylabel("event of the query")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     rest = explanation.matrix.sum() - pairs.sum()
-    axes.set_title(f"pairs of events: {pairs.sum():+.3f} of the score; with the sequences as wholes: {rest:+.3f}",
+    axes.set_title(f"pairs of events: {pairs.sum():+.3f} of the score; sequences as a whole: {rest:+.3f}",
                    fontsize=9)  # fmt: skip
     axes.figure.colorbar(shown, ax=axes, shrink=0.9, extend="both")
 
@@ -116,7 +118,7 @@ def _parts(axes: Axes, explanation: Explanation) -> None:
     axes.bar_label(bars, [f"{x:+.3f}" for x in numbers], padding=3, fontsize=8)
     axes.axvline(0, color="0.5", linewidth=0.8)
     axes.margins(x=0.35)
-    axes.set_title("what was compared; sums to the score", fontsize=9)
+    axes.set_title("the score by what was compared", fontsize=9)
     if explanation.unwarping is not None:
         inset = axes.inset_axes((0.62, 0.05, 0.36, 0.3))
         inset.plot(*explanation.unwarping, color="#009E73")

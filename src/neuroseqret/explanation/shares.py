@@ -1,12 +1,12 @@
-"""The vector of a sequence as a sum over its events: which event gives how much of every coordinate.
+"""Split the vector of a sequence over its events: how much each event gives to every coordinate.
 
-- Fisher vector: exact, the gradient of a log-likelihood is a sum over events.
-- Markov-renewal features: a table's entry is shared evenly by the events that were counted in it; moments of the whole
-  sequence belong to the whole.
-- Pooled states: a mean and a standard deviation are sums over events; a maximum belongs to the event that attains it.
+- Fisher vector: exact, because the gradient of a log-likelihood is a sum over events.
+- Markov-renewal features: the value of a table cell is shared equally by the events counted in it. Moments of the whole
+  sequence belong to the sequence as a whole.
+- Pooled states: mean and standard deviation are sums over events; a maximum belongs to the event that attains it.
 
-The corpus mean that is subtracted from both is shared evenly by all events, so that an event gives what it has more
-than the average event: what is common to all sequences is no reason why two of them match.
+The mean over the corpus, which is subtracted from features and pooled states, is shared equally by all events. So an
+event gets what it has more than the average event: what all sequences have in common does not explain a match.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ MOST_EVENTS = 2000
 
 
 def vector_shares(model: SelfAttention, sequence: EventSequence, role: Role) -> tuple[Tensor, Tensor]:
-    """(events + 1, size) float64 that sums to the sequence's vector, the last row being the whole's; and the part of
-    every coordinate (size,)."""
+    """Return shares (events + 1, size) that sum to the sequence's vector, and the kind of each coordinate (size,).
+
+    The last row of the shares belongs to the sequence as a whole. Kinds are indices of `markov_renewal.PARTS`.
+    """
     if len(sequence) > MOST_EVENTS:
         raise UserError(
             f"sequence {sequence.id}: {len(sequence):,} events are too many to explain pair by pair; "
-            f"cut windows of at most {MOST_EVENTS:,}"
+            f"cut it into windows of at most {MOST_EVENTS:,} events"
         )
     network, settings = model.network, model.settings.vector
     one = EventSequences.of(sequence)
@@ -61,7 +63,9 @@ def _fisher(model: SelfAttention, blocks: Inputs, states: Tensor) -> Tensor:
     network = model.network
     given = fisher.contributions(network.process.heads, blocks, states, network.process.survival).double()
     of_events = given[:, :-1][blocks.mask]  # state i predicts event i
-    shares = torch.cat([of_events, (given.sum((0, 1)) - of_events.sum(0))[None]])  # the window's end: the whole's
+    shares = torch.cat(
+        [of_events, (given.sum((0, 1)) - of_events.sum(0))[None]]
+    )  # survival until the window's end belongs to the whole
     white = network.information.scale().double()
     shares = shares * white
     shares = shares / shares.sum(0).norm().clamp(min=1e-12)
@@ -80,12 +84,12 @@ def _pooled(model: SelfAttention, states: Tensor) -> Tensor:
 
 
 def _over_events(of_events: Tensor, of_all: Tensor, of_whole: Tensor) -> Tensor:
-    """Shares (events + 1, size): what all events give together is shared evenly, the whole's is the last row."""
+    """Return shares (events + 1, size): `of_all` is divided equally among the events, `of_whole` is the last row."""
     return torch.cat([of_events + of_all / len(of_events), of_whole[None]])
 
 
 def _clipped(shares: Tensor) -> Tensor:
-    """Shares of a coordinate that the model clips are shrunk together, so that their sum is the clipped value."""
+    """Shrink the shares of coordinates that the model clips, so that they sum to the clipped value."""
     total = shares.sum(0)
     kept = total.clamp(-VECTOR_FAR, VECTOR_FAR)
     return shares * torch.where(total.abs() > VECTOR_FAR, kept / total, torch.ones_like(total))

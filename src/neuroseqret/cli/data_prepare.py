@@ -1,4 +1,4 @@
-"""`neuroseqret data prepare`: a data folder from the raw files of a known set, or from any file of sequences."""
+"""`neuroseqret data prepare`: make a data folder from the raw files of a known set, or from any file of sequences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress
-from neuroseqret.cli.data import COLUMNS, FORMAT, PICKLE, REPAIR, read_mended
+from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, REPAIR, read_repaired
 from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
@@ -22,63 +22,79 @@ SETS = "audio, sports, celebrity, electricity, health, twitter or amazon"
 
 
 def prepare(
-    name: str | None = typer.Argument(None, metavar="NAME", help=f"A set of the paper: {SETS}."),
-    raw: Path | None = typer.Argument(None, metavar="RAW_DIR", help="Folder with its raw files; see docs/datasets.md."),
+    name: str | None = typer.Argument(None, metavar="NAME", help=f"One of the paper's data sets: {SETS}."),
+    raw: Path | None = typer.Argument(
+        None, metavar="RAW_DIR", help="Folder with the raw files of that set; docs/datasets.md lists them."
+    ),
     out: Path = typer.Option(..., "--out", metavar="DIR", help="Data folder to write."),
     file: Path | None = typer.Option(
-        None, "--from", metavar="FILE", help="Instead of NAME and RAW_DIR: any file of sequences."
+        None, "--from", metavar="FILE", help="Prepare this file of sequences instead of NAME and RAW_DIR."
     ),
     relevance: str | None = typer.Option(
         None,
         "--relevance",
         metavar="NAME",
-        help="What is relevant: the same 'groups' (default); without labels windows of one sequence, apart "
-        "('subsequences') or 'overlapping' as in the paper.",
+        help="What counts as relevant. groups: sequences of the same group (the default if there are groups); "
+        "subsequences: windows of the same sequence that do not overlap (the default for a file without groups); "
+        "overlapping: overlapping windows, as in the paper.",
     ),
     variant: str | None = typer.Option(
-        None, "--variant", metavar="NAME", help="Another reading of the raw files, e.g. beats, signal."
+        None,
+        "--variant",
+        metavar="NAME",
+        help="Another way to turn the raw files into events, for example beats or signal; see docs/datasets.md.",
     ),
-    events: int | None = typer.Option(None, "--events", metavar="N", min=1, help="Events in a window."),
-    min_events: int | None = typer.Option(None, "--min-events", metavar="N", min=1, help="Least events of a sequence."),
+    events: int | None = typer.Option(None, "--events", metavar="N", min=1, help="Number of events per window."),
+    min_events: int | None = typer.Option(
+        None, "--min-events", metavar="N", min=1, help="Leave out sequences with fewer events."
+    ),
     marks: int | None = typer.Option(
-        None, "--marks", metavar="N", min=2, help="Number of marks that values are cut into."
+        None, "--marks", metavar="N", min=2, help="Number of marks that numeric values are divided into."
     ),
-    most: int | None = typer.Option(None, "--most", metavar="N", min=1, help="Most windows of a group or product."),
+    most: int | None = typer.Option(
+        None, "--most", metavar="N", min=1, help="Use at most this many windows per group or product."
+    ),
     query_share: float | None = typer.Option(
-        None, "--query-share", metavar="SHARE", callback=finite, help="Part of the sequences that become queries."
+        None,
+        "--query-share",
+        metavar="SHARE",
+        callback=finite,
+        help="Share of the sequences that become queries, between 0 and 1.",
     ),
     seed: int = typer.Option(
-        0, "--seed", metavar="N", min=0, max=2**32 - 1, help="Chooses the queries and the splits."
+        0, "--seed", metavar="N", min=0, max=2**32 - 1, help="Random seed for choosing queries and splits."
     ),
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,
     time_unit: str | None = typer.Option(
-        None, "--time-unit", metavar="UNIT", help="What one unit of time is, for --from."
+        None, "--time-unit", metavar="UNIT", help="Name of the unit of time, saved with the data. Only with --from."
     ),
     repair: str | None = REPAIR,
     allow_pickle: bool = PICKLE,
 ) -> None:
-    """Make a data folder out of raw files or any file.
+    """Make a data folder to train and evaluate on.
 
-    It holds a corpus, queries with their split, and what is relevant to what.
+    Takes the raw files of one of the paper's data sets (NAME and RAW_DIR) or any file of sequences (--from). The data
+    folder holds a corpus, queries that are split into train, validation and test, and which sequences are relevant to
+    each query.
     """
     from neuroseqret.datasets import prepare as recipes
     from neuroseqret.readers.data_folder import HOLDS
     from neuroseqret.storage.files import check_replaceable
 
     if (file is None) == (name is None):
-        raise UserError(f"say what to prepare: NAME and RAW_DIR ({SETS}), or --from FILE")
-    check_replaceable(out, *HOLDS)  # now, not after the reading
+        raise UserError(f"nothing to prepare; give either NAME and RAW_DIR (NAME is {SETS}) or --from FILE")
+    check_replaceable(out, *HOLDS)  # before the work, not after it
     if file is not None:
         named = {"variant": variant, "min_events": min_events, "marks": marks, "most": most}
         _only_for("the named sets, not for --from", **named)
-        sequences = read_mended(file, repair, format, column, time_unit, allow_pickle)
+        sequences = read_repaired(file, repair, format, column, time_unit, allow_pickle)
         made = _from_file(file, sequences, out, relevance, events, query_share, seed)
     else:
-        recipes.module(str(name))  # an unknown name is told before anything that is missing
+        recipes.module(str(name))  # report an unknown name before anything else
         _only_for("--from, not for the named sets", format=format, column=column, time_unit=time_unit, repair=repair)
         if raw is None:
-            raise UserError(f"give the folder with the raw files of {name}; docs/datasets.md tells what to download")
+            raise UserError(f"RAW_DIR is missing; give the folder with the raw files of {name}, see docs/datasets.md")
         given: dict[str, Any] = {"variant": variant, "events": events, "min_events": min_events, "marks": marks}
         given |= {"most": most, "allow_pickle": True if allow_pickle else None}
         options = {key: value for key, value in given.items() if value is not None}
@@ -92,14 +108,14 @@ def prepare(
             progress=_recordings,
             **options,
         )
-    _tell(made)
+    _report(made)
 
 
 def _only_for(what: str, **options: object) -> None:
-    """An error for the first option that was given, as it has no meaning here."""
+    """Raise an error for the first of these options that was given, because it has no meaning here."""
     for name, value in options.items():
         if value not in (None, []):
-            raise UserError(f"--{name.replace('_', '-')} is for {what}")
+            raise UserError(f"--{name.replace('_', '-')} is for {what}; leave it out")
 
 
 def _recordings(items: Iterable[Any], total: int) -> Iterator[Any]:
@@ -120,9 +136,9 @@ def _from_file(
     if relevance is None:
         relevance = "groups" if sequences.groups is not None else "subsequences"
     if events is not None and relevance != "subsequences":
-        raise UserError("--events with --from is the size of the windows of --relevance subsequences")
+        raise UserError("--events sets the window size of --relevance subsequences; leave it out or add that option")
     if query_share is not None and relevance != "groups":
-        raise UserError("--query-share with --from is for --relevance groups")
+        raise UserError("--query-share with --from is for --relevance groups; leave it out")
     return prepare_sequences(
         sequences,
         out,
@@ -134,7 +150,7 @@ def _from_file(
     )
 
 
-def _tell(made: DataFolder) -> None:
+def _report(made: DataFolder) -> None:
     counts = made.meta["counts"]
     splits = ", ".join(f"{number} {split}" for split, number in counts["queries_by_split"].items())
     console.print(
@@ -142,7 +158,7 @@ def _tell(made: DataFolder) -> None:
     )
     console.print(
         f"{counts['events']:,} events, {counts['marks']} marks, {counts['groups']:,} groups, "
-        f"lengths {counts['length_min']} to {counts['length_max']}; what was done is in {made.path / 'meta.json'}",
+        f"lengths {counts['length_min']} to {counts['length_max']}; details are in {made.path / 'meta.json'}",
         markup=False,
     )
     if left_out := made.meta["left_out"]:

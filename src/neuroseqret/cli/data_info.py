@@ -1,4 +1,4 @@
-"""`neuroseqret data info` and `data convert`: what is in a file, and the same in another format."""
+"""`neuroseqret data info`: print what a file or data folder holds, and its flaws."""
 
 from __future__ import annotations
 
@@ -11,38 +11,15 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from neuroseqret.cli.console import out, remarks
-from neuroseqret.cli.listing import Command
-from neuroseqret.errors import UserError
+from neuroseqret.cli.console import out
+from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, column_map
 
 if TYPE_CHECKING:
-    from neuroseqret.data.sequences import EventSequences
     from neuroseqret.data.statistics import Statistics
 
-app = typer.Typer(no_args_is_help=True, help="Look at, convert and prepare event data.")
-
-COLUMNS = typer.Option(
-    [],
-    "--column",
-    metavar="NAME=COLUMN",
-    help="Column map, as id=USER, time=WHEN, mark=ACTION; mark= where there is none; may be given several times.",
-)
-FORMAT = typer.Option(
-    None, "--format", metavar="NAME", help="Format of the file, by default told by its content: {formats}."
-)
-#: What commands that have none of these options say of their files.
-ANY_FORMAT = "any known format; run 'data convert' first where it needs --column, --allow-pickle or --repair"
-REPAIR = typer.Option(
-    None,
-    "--repair",
-    metavar="WORDS",
-    help="Mend the data first: sort, drop, clip, deduplicate (ids), deduplicate-events; several with commas.",
-)
-PICKLE = typer.Option(False, "--allow-pickle", help="Read pickled files, containers and numbers only.")
-_DATES = (1e8, 1e10)  # seconds that may well be dates, from 1973 on: smaller ones are durations
+_DATES = (1e8, 1e10)  # times in seconds from 1973 on are shown as dates too; smaller ones are durations
 
 
-@app.command(cls=Command)
 def info(
     file: Path = typer.Argument(
         ..., metavar="FILE", help="File of event sequences in any known format, or a data folder."
@@ -51,9 +28,10 @@ def info(
     column: list[str] = COLUMNS,
     allow_pickle: bool = PICKLE,
 ) -> None:
-    """Tell what is in a file, and the flaws found.
+    """Show what a file holds, and its flaws.
 
-    Sizes, lengths, time unit, marks by name, gaps between events.
+    Prints the number of sequences and events, their lengths, the unit of time, the gaps between events and how often
+    each mark occurs. Flaws, such as times that decrease, are listed and do not stop the command.
     """
     from neuroseqret.data.statistics import describe, describe_retrieval
     from neuroseqret.readers import read, sniff
@@ -73,7 +51,7 @@ def info(
         if whole.relevant_per_query_mean is not None:
             lines.append(f"{whole.relevant_per_query_mean:.2f} relevant per query")
         if whole.queries_without_relevant:
-            lines.append(f"{whole.queries_without_relevant:,} queries have nothing relevant in the corpus")
+            lines.append(f"{whole.queries_without_relevant:,} queries have no relevant sequence in the corpus")
         _print(f"{folder.name} (data folder)", whole.everything, lines)
         return
     columns = column_map(column)
@@ -82,63 +60,8 @@ def info(
     _print(f"{file.name} ({known})", describe(sequences))
 
 
-@app.command(cls=Command)
-def convert(
-    source: Path = typer.Argument(..., metavar="IN", help="File of event sequences in any known format."),
-    target: Path = typer.Argument(..., metavar="OUT", help="File to write; untouched if anything is wrong."),
-    format: str | None = FORMAT,
-    to: str | None = typer.Option(
-        None, "--to", metavar="NAME", help="Format to write, one of those above; by the ending of OUT by default."
-    ),
-    column: list[str] = COLUMNS,
-    allow_pickle: bool = PICKLE,
-    repair: str | None = REPAIR,
-    time_unit: str | None = typer.Option(
-        None, "--time-unit", metavar="UNIT", help="What one unit of time is, to keep with the data."
-    ),
-) -> None:
-    """Write a file in another format, after validation."""
-    from neuroseqret.readers import write
-
-    sequences = read_mended(source, repair, format, column, time_unit, allow_pickle)
-    write(sequences, target, to)
-    remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)
-
-
-def read_mended(
-    source: Path, repair: str | None, format: str | None, column: list[str], time_unit: str | None, allow_pickle: bool
-) -> EventSequences:
-    """The sequences of a file, repaired as the words of `--repair` say, and valid."""
-    from neuroseqret.data.validation import repair as mend
-    from neuroseqret.readers import read
-
-    sequences = read(
-        source,
-        format=format,
-        columns=column_map(column),
-        allow_pickle=allow_pickle,
-        time_unit=time_unit,
-        validate=not repair,
-    )
-    if repair:
-        sequences, report = mend(sequences, [action.strip() for action in repair.split(",")])
-        remarks.print(f"repaired: {report}", markup=False)
-        sequences.validate(source)
-    return sequences
-
-
-def column_map(columns: list[str]) -> dict[str, str | None] | None:
-    """Column map from NAME=COLUMN words; NAME= says that there is no such column."""
-    named: dict[str, str | None] = {}
-    for word in columns:
-        name, equals, column = word.partition("=")
-        if not (name and equals):
-            raise UserError(f"--column {word}: write it as NAME=COLUMN, for example time=timestamp")
-        named[name] = column or None
-    return named or None
-
-
 def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> None:
+    """Print the facts as a table of two columns, then histograms of lengths and marks."""
     facts = Table(box=None, show_header=False, title=escape(title), title_justify="left", title_style="bold")
     facts.add_column(style="cyan", no_wrap=True)
     facts.add_column()
@@ -161,7 +84,7 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
         facts.add_row("times", f"{first:.10g} to {last:.10g}{window}")
         if numbers.time_unit == "seconds" and _DATES[0] <= first <= last <= _DATES[1]:
             days = [datetime.fromtimestamp(int(time), timezone.utc) for time in (first, last)]
-            facts.add_row("", f"{days[0]:%Y-%m-%d %H:%M:%S} to {days[1]:%Y-%m-%d %H:%M:%S} UTC, if counted from 1970")
+            facts.add_row("as dates", f"{days[0]:%Y-%m-%d %H:%M:%S} to {days[1]:%Y-%m-%d %H:%M:%S} UTC")
     if numbers.gap_quantiles:
         shown = ", ".join(f"{100 * q:g}% {value:.4g}" for q, value in numbers.gap_quantiles.items())
         facts.add_row("gaps", f"mean {numbers.gap_mean:.4g}, ties {numbers.zero_gaps:.1%}")
@@ -179,7 +102,7 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
 
 
 def _bars(what: str, counts: dict[str, int], most: int | None = None) -> None:
-    """A small horizontal histogram in text; the most frequent ones where there are too many."""
+    """Print a small horizontal histogram; of more than `most` names only the most frequent ones."""
     names = list(counts)
     if most is not None and len(names) > most:
         names = sorted(names, key=lambda name: -counts[name])[:most]

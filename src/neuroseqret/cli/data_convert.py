@@ -1,0 +1,40 @@
+"""`neuroseqret data convert`: write a file of sequences in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from neuroseqret.cli.console import remarks
+from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, REPAIR, read_repaired
+
+
+def convert(
+    source: Path = typer.Argument(..., metavar="IN", help="File of event sequences in any known format."),
+    target: Path = typer.Argument(
+        ..., metavar="OUT", help="File to write. It is left untouched if anything goes wrong."
+    ),
+    format: str | None = FORMAT,
+    to: str | None = typer.Option(
+        None,
+        "--to",
+        metavar="NAME",
+        help="Format to write, one of those of --format. By default it follows from the ending of OUT.",
+    ),
+    column: list[str] = COLUMNS,
+    allow_pickle: bool = PICKLE,
+    repair: str | None = REPAIR,
+    time_unit: str | None = typer.Option(
+        None, "--time-unit", metavar="UNIT", help="Name of the unit of time, saved with the data. Times do not change."
+    ),
+) -> None:
+    """Write a file in another format.
+
+    The data is validated first.
+    """
+    from neuroseqret.readers import write
+
+    sequences = read_repaired(source, repair, format, column, time_unit, allow_pickle)
+    write(sequences, target, to)
+    remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)

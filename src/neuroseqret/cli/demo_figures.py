@@ -1,0 +1,57 @@
+"""The demo's figures: how well each method ranks, how fast it is, and what that means in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from neuroseqret.evaluation.runner import Result
+
+#: What the other methods are called in the table.
+NAMES = {"random": "random", "histogram": "histogram features", "udtw": "DTW, exhaustive"}
+OURS = "NeuroSeqRet"
+
+
+class Speed(NamedTuple):
+    """Milliseconds per query: one query at a time, and all queries in one call."""
+
+    alone: float
+    together: float
+
+
+def figures_table(results: list[Result], speed: dict[str, Speed]) -> Table:
+    """Return a table with one row per method, the best last."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("method")
+    for name in ("MAP %", "nDCG@10 %", "MRR %", "ms per query", "in one call"):
+        table.add_column(name, justify="right")
+    for result in sorted(results, key=lambda r: r.mean("AP")):
+        ours = result.name not in NAMES
+        cells = [f"{100 * result.mean(measure):.1f}" for measure in ("AP", "nDCG@10", "RR")]
+        spent = speed.get(OURS if ours else result.name)
+        cells += ["", ""] if spent is None else [f"{spent.alone:.1f}", f"{spent.together:.1f}"]
+        table.add_row(NAMES.get(result.name, OURS), *cells, style="bold" if ours else None)
+    return table
+
+
+def verdict(results: list[Result], speed: dict[str, Speed]) -> list[str]:
+    """Say in words whether the model is better than the other methods, and how fast the index is."""
+    import numpy as np
+
+    from neuroseqret.evaluation.significance import randomisation_test
+
+    ours = next(r for r in results if r.name not in NAMES)
+    best = max((r for r in results if r.name in NAMES), key=lambda r: r.mean("AP"))
+    assert ours.answers is not None
+    assert best.answers is not None
+    p = float(np.ravel(randomisation_test(ours.answers.measures["AP"], best.answers.measures["AP"]))[0])
+    gain = 100 * (ours.mean("AP") - best.mean("AP"))
+    other = NAMES[best.name]
+    ratio = speed["udtw"].together / speed[OURS].together
+    if gain > 0 and p < 0.05:
+        found = f"The model beats {other}, the best of the other methods, by {gain:.1f} points of MAP (p = {p:.2g})."
+    else:
+        found = f"The model does NOT clearly beat {other} ({gain:+.1f} points of MAP, p = {p:.2g})."
+    return [found, f"With all queries in one call, the index is {ratio:.0f} times as fast as DTW."]

@@ -1,0 +1,76 @@
+"""Options of the commands that read a file of event sequences, and reading with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from neuroseqret.cli.console import remarks
+from neuroseqret.errors import UserError
+
+if TYPE_CHECKING:
+    from neuroseqret.data.sequences import EventSequences
+
+COLUMNS = typer.Option(
+    [],
+    "--column",
+    metavar="NAME=COLUMN",
+    help="Which column of the file holds what, for example id=USER, time=WHEN, mark=ACTION. Write 'mark=' if the "
+    "events have no marks. Repeat the option for each column.",
+)
+FORMAT = typer.Option(
+    None,
+    "--format",
+    metavar="NAME",
+    help="Format of the file: {formats}. By default it is recognised from the content.",
+)
+REPAIR = typer.Option(
+    None,
+    "--repair",
+    metavar="NAMES",
+    help="Repair the data first. One or more of sort, drop, clip, deduplicate (sequences with the same id) and "
+    "deduplicate-events, separated by commas.",
+)
+PICKLE = typer.Option(
+    False, "--allow-pickle", help="Allow reading pickle files. Only containers and numbers are loaded from them."
+)
+#: Appended to the help of files in commands without the options above.
+ANY_FORMAT = (
+    "in any known format. If it needs --column, --repair or --allow-pickle, convert it first with "
+    "'neuroseqret data convert'"
+)
+
+
+def read_repaired(
+    source: Path, repair: str | None, format: str | None, column: list[str], time_unit: str | None, allow_pickle: bool
+) -> EventSequences:
+    """Read a file, repair it as `--repair` says, and validate it."""
+    from neuroseqret.data.validation import repair as apply_repairs
+    from neuroseqret.readers import read
+
+    sequences = read(
+        source,
+        format=format,
+        columns=column_map(column),
+        allow_pickle=allow_pickle,
+        time_unit=time_unit,
+        validate=not repair,
+    )
+    if repair:
+        sequences, report = apply_repairs(sequences, [name.strip() for name in repair.split(",")])
+        remarks.print(f"repaired: {report}", markup=False)
+        sequences.validate(source)
+    return sequences
+
+
+def column_map(columns: list[str]) -> dict[str, str | None] | None:
+    """Return the column map given by NAME=COLUMN words; NAME= means that there is no such column."""
+    named: dict[str, str | None] = {}
+    for word in columns:
+        name, equals, column = word.partition("=")
+        if not (name and equals):
+            raise UserError(f"--column {word}: write it as NAME=COLUMN, for example time=timestamp")
+        named[name] = column or None
+    return named or None
