@@ -11,8 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from naive.sequences import flaws
+from neuroseqret.data.repair import REPAIRS, repair
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.data.validation import REPAIRS, find_flaws, repair
+from neuroseqret.data.validation import find_flaws
 from neuroseqret.errors import DataError, UserError
 from strategies import event_sequences
 

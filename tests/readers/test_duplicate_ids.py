@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.data.validation import _first_occurrences
+from neuroseqret.data.validation import first_occurrences
 from neuroseqret.errors import DataError
 from neuroseqret.readers import read, write
 
@@ -23,7 +23,7 @@ def test_first_occurrences_agree_with_a_set(ids: list[str | None], ahead: int) -
     for id_ in ids:
         expected.append(not id_ or id_ not in seen)
         seen.add(id_)
-    assert _first_occurrences(array).tolist() == expected
+    assert first_occurrences(array).tolist() == expected
 
 
 def test_one_repeated_id_among_many_is_named(tmp_path: object) -> None:

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 
 import neuroseqret as nsr
+from neuroseqret.data.repair import repair
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.data.validation import repair
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import write
 from neuroseqret.readers.engines.long_table import explode

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive.readers import group_events, read_long_csv
+from neuroseqret.data.repair import repair
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.data.validation import repair
 from neuroseqret.errors import DataError
 from neuroseqret.readers import LossWarning, read, scan, write
 from neuroseqret.readers.formats import long_csv

@@ -109,7 +109,7 @@ def read_mended(
     source: Path, repair: str | None, format: str | None, column: list[str], time_unit: str | None, allow_pickle: bool
 ) -> EventSequences:
     """The sequences of a file, repaired as the words of `--repair` say, and valid."""
-    from neuroseqret.data.validation import repair as mend
+    from neuroseqret.data.repair import repair as mend
     from neuroseqret.readers import read
 
     sequences = read(

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
 from neuroseqret.data.columns import FloatArray
+from neuroseqret.data.equality import same_tables
 from neuroseqret.errors import DataError
 
 
@@ -55,7 +56,7 @@ class EventSequence:
         if (self.id, self.mark_names, self.time_unit) != (other.id, other.mark_names, other.time_unit):
             return False
         mine, theirs = batch_table([self]), batch_table([other])
-        return arrow.same_tables(mine, theirs)
+        return same_tables(mine, theirs)
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal by value, so not hashable
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
+from neuroseqret.data import equality
 from neuroseqret.data.columns import CANONICAL, MARKS_TYPE, STRING, TIMES_TYPE, FloatArray, IntArray
 from neuroseqret.data.frames import to_pandas, to_polars
 from neuroseqret.data.sequence import EventSequence, batch_table
@@ -256,7 +257,7 @@ class EventSequences(Sequence[EventSequence]):
 
     def fingerprint(self) -> str:
         """A hash of the content (ids, events, windows, groups, meaning of marks and time), for caches."""
-        return arrow.fingerprint(self._table, self.mark_names, self.time_unit)
+        return equality.fingerprint(self._table, self.mark_names, self.time_unit)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrow pickles whole buffers: a small view is copied first. What is cached stays at home.
@@ -306,7 +307,7 @@ class EventSequences(Sequence[EventSequence]):
         if not isinstance(other, EventSequences):
             return NotImplemented
         same_meaning = (self.mark_names, self.time_unit) == (other.mark_names, other.time_unit)
-        return same_meaning and arrow.same_tables(self._table, other._table)
+        return same_meaning and equality.same_tables(self._table, other._table)
 
     __hash__ = None  # type: ignore[assignment]  # equal by value and large, so not hashable
 
