@@ -154,7 +154,7 @@ def test_names_that_tell_nothing_are_refused(small: EventSequences, tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["lifestream", "long-parquet", "long-csv", "easytpp-json"])
 def test_a_column_with_the_format_s_own_name_is_refused(small: EventSequences, tmp_path: Path, name: str) -> None:
-    taken = FORMATS[name].own_names[-1]
+    taken = FORMATS[name].reserved_names[-1]
     path = tmp_path / "file"
     path.write_text("before")
     with pytest.raises(DataError, match="needs the name"):

@@ -38,10 +38,6 @@ class Batch:
         before = torch.nn.functional.pad(self.times, (1, 0))[:, :-1]
         return torch.where(self.mask, self.times - before, 0.0)
 
-    def to(self, device: torch.device | str) -> Batch:
-        tensors = (self.times, self.marks, self.lengths, self.spans)
-        return Batch(self.rows, *(t.to(device) for t in tensors))
-
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -80,51 +80,6 @@ def disjoint(
     return _retrieval_set(parents, runs[in_corpus], runs[in_queries], seed, np.random.default_rng(seed))
 
 
-def random_crops(
-    sequences: EventSequences,
-    rows: IntArray,
-    rng: np.random.Generator,
-    *,
-    share: tuple[float, float] = (0.3, 0.8),
-    min_events: int = 2,
-    apart: bool = False,
-) -> tuple[EventSequences, EventSequences]:
-    """Two random parts of each of the given rows: positive pairs for training without labels.
-
-    A part is a run of a uniform `share` of the sequence's events, at least `min_events` and at most all of them.
-    `apart`: the two lie on different sides of a random cut, so that they have no event in common; the share is then
-    that of a side, and a sequence needs 2 `min_events` events. Ids repeat where two parts are the same.
-    """
-    rows = np.asarray(rows, dtype=np.int64)
-    if not (0 < share[0] <= share[1] <= 1) or min_events < 1:
-        raise UserError(f"crops need shares within (0, 1] and one event or more, not {share} and {min_events}")
-    lengths = sequences.lengths[rows]
-    need = 2 * min_events if apart else min_events
-    if len(rows) and lengths.min() < need:
-        short = int(rows[lengths.argmin()])
-        raise DataError(
-            f"{lengths.min()} events, a pair of crops needs {need}",
-            sequence=sequences.ids[short].as_py(),
-            remedy="leave the sequence out",
-        )
-    nothing = np.zeros_like(lengths)
-    bounds = [(nothing, lengths), (nothing, lengths)]
-    if apart:
-        cut = rng.integers(min_events, lengths - min_events + 1)
-        swap = rng.random(len(rows)) < 0.5  # neither of a pair is always the earlier
-        bounds = [
-            (np.where(swap, cut, 0), np.where(swap, lengths, cut)),
-            (np.where(swap, 0, cut), np.where(swap, cut, lengths)),
-        ]
-    crops = []
-    for low, high in bounds:
-        size = np.round(rng.uniform(*share, len(rows)) * (high - low)).astype(np.int64)
-        size = np.clip(size, min_events, high - low)
-        begin = rng.integers(low, high - size + 1)
-        crops.append(take_runs(sequences, rows, begin, begin + size))
-    return crops[0], crops[1]
-
-
 def _random_runs(lengths: IntArray, parent: IntArray, events: tuple[int, int], rng: np.random.Generator) -> IntArray:
     """One random run for every entry of `parent`: (n, 3) of parent, begin, stop."""
     size = rng.integers(events[0], np.minimum(events[1], lengths[parent]) + 1)

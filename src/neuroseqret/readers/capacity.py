@@ -13,7 +13,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.readers.engines.values import NUMBER_PATTERN
 
 
-class Part(Enum):
+class Content(Enum):
     """What sequences may carry; a format says which of these it holds."""
 
     IDS = "ids"
@@ -21,64 +21,64 @@ class Part(Enum):
     GROUPS = "groups"
     SPLIT = "column split"
     COLUMNS = "columns"
-    EVENT_LISTS = "columns with a value an event"
-    OTHER_LISTS = "nested columns"
-    JSON_TYPES = "exact types (beyond those of JSON) of columns"
-    CSV_TYPES = "exact types of columns"
-    EVENTLESS = "sequences without events"
+    EVENT_COLUMNS = "columns with a value an event"
+    NESTED_COLUMNS = "nested columns"
+    TYPES_BEYOND_JSON = "exact types (beyond those of JSON) of columns"
+    TYPES_BEYOND_CSV = "exact types of columns"
+    EMPTY_SEQUENCES = "sequences without events"
     MARK_NAMES = "mark names"
     MARK_COUNT = "number of marks"
     TIME_UNIT = "time unit"
 
 
-def lost(sequences: EventSequences, holds: frozenset[Part]) -> list[str]:
+def losses(sequences: EventSequences, holds: frozenset[Content]) -> list[str]:
     """In words, what these sequences carry and a format that holds `holds` does not."""
     held = set(holds)
-    if Part.MARK_COUNT in held and _numbered(sequences):
-        held.add(Part.MARK_NAMES)
-    if Part.COLUMNS not in held:  # a column that is lost has no type to lose
-        held |= {Part.JSON_TYPES, Part.CSV_TYPES}
-    if Part.CSV_TYPES not in held:  # says the same and more
-        held.add(Part.JSON_TYPES)
+    if Content.MARK_COUNT in held and _numbered(sequences):
+        held.add(Content.MARK_NAMES)
+    if Content.COLUMNS not in held:  # a column that is lost has no type to lose
+        held |= {Content.TYPES_BEYOND_JSON, Content.TYPES_BEYOND_CSV}
+    if Content.TYPES_BEYOND_CSV not in held:  # says the same and more
+        held.add(Content.TYPES_BEYOND_JSON)
     return [
-        f"{part.value} ({', '.join(names)})" if names else part.value
-        for part, names in _carried(sequences)
-        if part not in held
+        f"{content.value} ({', '.join(names)})" if names else content.value
+        for content, names in _carried(sequences)
+        if content not in held
     ]
 
 
-def _carried(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
+def _carried(sequences: EventSequences) -> Iterator[tuple[Content, list[str]]]:
     if sequences.ids.to_pylist() != list(map(str, range(len(sequences)))):
-        yield Part.IDS, []
+        yield Content.IDS, []
     if sequences.starts is not None or sequences.ends is not None:
-        yield Part.WINDOWS, []
+        yield Content.WINDOWS, []
     if sequences.groups is not None:
-        yield Part.GROUPS, []
+        yield Content.GROUPS, []
     if (sequences.lengths == 0).any():
-        yield Part.EVENTLESS, []
+        yield Content.EMPTY_SEQUENCES, []
     if sequences.mark_names is not None:
-        yield Part.MARK_NAMES, []
+        yield Content.MARK_NAMES, []
     if sequences.time_unit is not None:
-        yield Part.TIME_UNIT, []
+        yield Content.TIME_UNIT, []
     yield from _columns(sequences)
 
 
-def _columns(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
+def _columns(sequences: EventSequences) -> Iterator[tuple[Content, list[str]]]:
     metadata = sequences.metadata
     columns = {name: metadata.column(name).chunk(0) for name in metadata.column_names}
     nested = {name for name, column in columns.items() if pa.types.is_nested(column.type)}
     per_event = {name for name in nested if event_values(columns[name], sequences.lengths) is not None}
     kinds = {
-        Part.SPLIT: {"split"} & set(columns),
-        Part.COLUMNS: set(columns) - nested - {"split"},
-        Part.EVENT_LISTS: per_event,
-        Part.OTHER_LISTS: nested - per_event,
-        Part.JSON_TYPES: {name for name, column in columns.items() if not _exact_in_json(column)},
-        Part.CSV_TYPES: {name for name, column in columns.items() if not _exact_in_csv(name, column)},
+        Content.SPLIT: {"split"} & set(columns),
+        Content.COLUMNS: set(columns) - nested - {"split"},
+        Content.EVENT_COLUMNS: per_event,
+        Content.NESTED_COLUMNS: nested - per_event,
+        Content.TYPES_BEYOND_JSON: {name for name, column in columns.items() if not _exact_in_json(column)},
+        Content.TYPES_BEYOND_CSV: {name for name, column in columns.items() if not _exact_in_csv(name, column)},
     }
-    for part, names in kinds.items():
+    for content, names in kinds.items():
         if names:
-            yield part, [] if part is Part.SPLIT else [name for name in columns if name in names]
+            yield content, [] if content is Content.SPLIT else [name for name in columns if name in names]
 
 
 def _numbered(sequences: EventSequences) -> bool:

@@ -17,11 +17,12 @@ from neuroseqret.data.splits import SPLITS
 from neuroseqret.errors import DataError
 from neuroseqret.readers.formats import canonical
 from neuroseqret.readers.options import Options
-from neuroseqret.readers.registry import Sequences
 from neuroseqret.readers.trec import Qrels, read_qrels, write_qrels
+from neuroseqret.readers.writing import Sequences
 from neuroseqret.storage.files import new_folder
 
-CORPUS, QUERIES, QRELS, META = "corpus.parquet", "queries.parquet", "qrels.txt", canonical.META
+CORPUS, QUERIES = canonical.FOLDER_FILES
+QRELS, META = "qrels.txt", canonical.META
 HOLDS = (CORPUS, QUERIES, QRELS, META)
 
 

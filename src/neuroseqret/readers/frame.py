@@ -16,8 +16,9 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import damage_as_data_error
 from neuroseqret.readers.engines.lists import ListLayout, one_batch
+from neuroseqret.readers.engines.marks import sorted_names
 from neuroseqret.readers.engines.parquet import meaning_of, own_meaning
-from neuroseqret.readers.engines.values import check_unit, sorted_names
+from neuroseqret.readers.engines.times import check_unit
 from neuroseqret.readers.formats import canonical, hotpp, lifestream, long_parquet
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.sniffing import table_format

@@ -18,8 +18,9 @@ import pyarrow as pa
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.lists import EVENT_ROLES, ListLayout, join_column
+from neuroseqret.readers.engines.marks import sorted_names
 from neuroseqret.readers.engines.parquet import ParquetParts, RowGroup, damage_as_data_error, meaning_of
-from neuroseqret.readers.engines.values import check_unit, sorted_names
+from neuroseqret.readers.engines.times import check_unit
 from neuroseqret.readers.options import Options
 
 _EVENTS_PER_BATCH = 1 << 17

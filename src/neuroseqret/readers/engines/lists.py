@@ -6,17 +6,19 @@ which and turns a batch into flat arrays (`Part`), and parts are put together to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from neuroseqret.data.columns import CANONICAL, REQUIRED, in_order, is_plain_list
+from neuroseqret.data.columns import CANONICAL, in_order, is_plain_list
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
-from neuroseqret.readers.engines.values import LARGEST_EXACT, as_column, as_marks, as_times, is_text, locator, unit_of
+from neuroseqret.readers.engines.columns import as_column, names_in_sequences
+from neuroseqret.readers.engines.marks import as_marks
+from neuroseqret.readers.engines.times import as_times, unit_of
+from neuroseqret.readers.engines.values import is_text, locator
 
 EVENT_ROLES = ("times", "marks")
 
@@ -151,24 +153,6 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(is_plain_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def names_in_sequences(columns: Sequence[str], roles: Mapping[str, str]) -> dict[str, str]:
-    """What each column of a table is called in the sequences: by its role, else as in the table.
-
-    One that has no role but the name of one is called `file_id` and so on, unless it is a `start`, `end` or `group`
-    that the caller has said not to be one (`"start": None`): such a column is left out.
-    """
-    own = {source: role for role, source in roles.items()}
-    names = {}
-    for column in columns:
-        if column in own or column not in CANONICAL:
-            names[column] = own.get(column, column)
-        elif column in REQUIRED or column in roles:
-            names[column] = f"file_{column}"
-            while names[column] in columns:
-                names[column] += "_"
-    return names
-
-
 def join_column(arrays: Sequence[pa.Array]) -> pa.Array:
     """Chunks of a column as one array."""
     if len(arrays) == 1:
@@ -182,37 +166,6 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
     """All rows of a table as one batch."""
     columns = [join_column(c.chunks) if c.num_chunks else pa.array([], c.type) for c in table.columns]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
-
-
-def table_from_rows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table with every key that occurs, in order of appearance."""
-    kept = list(rows)
-    keys = dict.fromkeys(key for row in kept for key in row)
-    return pa.table({key: _exact_array([row.get(key) for row in kept]) for key in keys})
-
-
-def _exact_array(values: list[Any]) -> pa.Array:
-    """The values as an array; if whole numbers among them fit no number of Arrow, all numbers become text."""
-    try:
-        return pa.array(values)
-    except (OverflowError, pa.ArrowInvalid):
-        if not any(map(_has_large, values)):
-            raise
-        return pa.array([_numbers_as_text(value) for value in values])
-
-
-def _has_large(value: Any) -> bool:
-    if isinstance(value, (list, dict)):
-        return any(map(_has_large, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, int) and abs(value) >= LARGEST_EXACT
-
-
-def _numbers_as_text(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _numbers_as_text(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_numbers_as_text(item) for item in value]
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 def _name_row(ids: pa.Array, at: int, row: int) -> str:

@@ -16,11 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.errors import DataError, UserError
+from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import damage_as_data_error
-from neuroseqret.readers.engines.values import locator, mark_count, not_rounded, numbered_names
+from neuroseqret.readers.engines.marks import mark_count, numbered_names
+from neuroseqret.readers.engines.times import not_rounded
+from neuroseqret.readers.engines.values import locator
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.pickles import safe_pickle
+from neuroseqret.readers.pickles.opt_in import require_opt_in
 from neuroseqret.storage.files import new_file
 
 TIME, MARK = "time_since_start", "type_event"
@@ -29,18 +32,9 @@ SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _OTHER_SPLITS = dict.fromkeys(("valid", "val", "validation"), "validation")
 
 
-def need_opt_in(path: str | PathLike[str], options: Options) -> None:
-    """Pickles are opened only if the caller says so."""
-    if not options.allow_pickle:
-        raise UserError(
-            f"{path}: is a pickle; if you trust where it comes from, run 'neuroseqret data convert --allow-pickle' "
-            "first, in Python say allow_pickle=True"
-        )
-
-
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
     """All sequences, those of `train` first, then `dev` and `test`, then those under other keys."""
-    need_opt_in(path, options)
+    require_opt_in(path, options)
     with damage_as_data_error(path, "a pickle", "export it again"), Path(path).open("rb") as stream:
         return _sequences(safe_pickle.load(stream), options)
 

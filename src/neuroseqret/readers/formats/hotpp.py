@@ -11,9 +11,9 @@ from os import PathLike
 import pyarrow as pa
 
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.readers.engines.columns import numbers_if_all
 from neuroseqret.readers.engines.list_parquet import ListParquet
 from neuroseqret.readers.engines.parquet import write_parquet
-from neuroseqret.readers.engines.values import numbers_if_all
 from neuroseqret.readers.options import Options
 
 ROLES = {"id": "id", "times": "timestamps", "marks": "labels"}

@@ -17,16 +17,17 @@ import pyarrow as pa
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import damage_as_data_error
-from neuroseqret.readers.engines.values import mark_count, not_rounded, numbered_names
-from neuroseqret.readers.formats.gatech import need_opt_in
+from neuroseqret.readers.engines.marks import mark_count, numbered_names
+from neuroseqret.readers.engines.times import not_rounded
 from neuroseqret.readers.options import Options
+from neuroseqret.readers.pickles.opt_in import require_opt_in
 from neuroseqret.readers.pickles.torch_file import load
 from neuroseqret.storage.files import new_file
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
     """All sequences; those without `marks` have mark 0 throughout."""
-    need_opt_in(path, options)
+    require_opt_in(path, options)
     with damage_as_data_error(path, "a torch file", "export it again"):
         return _sequences(load(io.BytesIO(Path(path).read_bytes())), options)
 

@@ -31,20 +31,18 @@ from neuroseqret.readers.engines.long_table import (
     varying_columns,
     whole_sequences,
 )
+from neuroseqret.readers.engines.marks import sorted_names
 from neuroseqret.readers.engines.quotes import DELIMITERS, line_of_row, unclosed_quote, unquoted_header
 from neuroseqret.readers.engines.text import head_text, open_bytes
-from neuroseqret.readers.engines.values import (
+from neuroseqret.readers.engines.times import (
     LARGEST_EXACT,
-    NUMBER_PATTERN,
-    WHOLE_PATTERN,
     WRITE_DATES,
     check_unit,
     first_rounded,
     is_datetime,
-    is_number,
-    sorted_names,
     time_type,
 )
+from neuroseqret.readers.engines.values import NUMBER_PATTERN, WHOLE_PATTERN, is_number
 from neuroseqret.readers.options import Options
 from neuroseqret.storage.files import new_file
 

@@ -19,6 +19,7 @@ from neuroseqret.readers.engines.long_table import (
     varying_columns,
     whole_sequences,
 )
+from neuroseqret.readers.engines.marks import sorted_names
 from neuroseqret.readers.engines.parquet import (
     ParquetParts,
     damage_as_data_error,
@@ -26,7 +27,8 @@ from neuroseqret.readers.engines.parquet import (
     own_meaning,
     write_parquet,
 )
-from neuroseqret.readers.engines.values import as_dates, check_unit, is_datetime, is_text, sorted_names, time_type
+from neuroseqret.readers.engines.times import as_dates, check_unit, is_datetime, time_type
+from neuroseqret.readers.engines.values import is_text
 from neuroseqret.readers.options import Options
 
 NAMES = {"times": "time", "marks": "mark"}

@@ -14,7 +14,8 @@ import pyarrow as pa
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.text import whole_text
-from neuroseqret.readers.engines.values import locator, not_rounded
+from neuroseqret.readers.engines.times import not_rounded
+from neuroseqret.readers.engines.values import locator
 from neuroseqret.readers.options import Options
 from neuroseqret.storage.files import new_file
 

@@ -1,0 +1,56 @@
+"""Columns beside times and marks: what they are called in the sequences, and in which types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from neuroseqret.data.columns import CANONICAL, REQUIRED
+from neuroseqret.errors import DataError
+from neuroseqret.readers.engines.damage import first_line
+from neuroseqret.readers.engines.times import as_times
+from neuroseqret.readers.engines.values import WHOLE_PATTERN
+
+
+def names_in_sequences(columns: Sequence[str], roles: Mapping[str, str]) -> dict[str, str]:
+    """What each column of a table is called in the sequences: by its role, else as in the table.
+
+    One that has no role but the name of one is called `file_id` and so on, unless it is a `start`, `end` or `group`
+    that the caller has said not to be one (`"start": None`): such a column is left out.
+    """
+    own = {source: role for role, source in roles.items()}
+    names = {}
+    for column in columns:
+        if column in own or column not in CANONICAL:
+            names[column] = own.get(column, column)
+        elif column in REQUIRED or column in roles:
+            names[column] = f"file_{column}"
+            while names[column] in columns:
+                names[column] += "_"
+    return names
+
+
+def as_column(name: str, values: pa.Array) -> pa.Array:
+    """`id`, `start`, `end` and `group` in their canonical types; of the others text becomes large text."""
+    try:
+        if name in ("id", "group"):
+            values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+            return values.cast(pa.large_string())
+        if name in ("start", "end"):
+            bounds = as_times(values, f"{name!r}", lambda row: (f"in row {row}", None), missing_ok=True)
+            return pa.array(bounds, mask=values.is_null().to_numpy(zero_copy_only=False))
+        if pa.types.is_string(values.type) or pa.types.is_string_view(values.type):
+            return values.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(
+            f"column {name!r} is {values.type} ({first_line(error)})", remedy="convert the column"
+        ) from error
+    return values
+
+
+def numbers_if_all(texts: pa.Array) -> pa.Array:
+    """Ids as int64 where all are whole numbers in their usual spelling (so that nothing is lost), else as they are."""
+    plain = pc.match_substring_regex(texts, WHOLE_PATTERN)
+    return texts.cast(pa.int64()) if not texts.null_count and pc.all(plain).as_py() else texts
