@@ -9,11 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
-from neuroseqret.data.splits import SPLITS
+from neuroseqret.data.splits import SPLITS, split_rows_if_any
 from neuroseqret.errors import DataError
 from neuroseqret.readers.formats import canonical
 from neuroseqret.readers.options import Options
@@ -28,20 +26,25 @@ HOLDS = (CORPUS, QUERIES, QRELS, META)
 
 @dataclass(frozen=True, repr=False)
 class DataFolder:
-    """A corpus, and where there are any, the queries and who is relevant to whom."""
+    """A corpus, its queries and their relevance, as `fit` and `evaluate` take them.
 
-    path: Path
+    `queries` and `relevance` are None where there are none; `path` is None for data that is in memory only.
+    """
+
+    path: Path | None
     corpus: EventSequences
     queries: EventSequences | None = None
     relevance: Relevance | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"DataFolder({str(self.path)!r}, corpus={self.corpus!r}, queries={self.queries!r})"
+        path = None if self.path is None else str(self.path)
+        return f"DataFolder({path!r}, corpus={self.corpus!r}, queries={self.queries!r})"
 
     @property
     def name(self) -> str:
-        return str(self.meta.get("name") or self.path.resolve().name)
+        """The name in `meta`, else that of the folder."""
+        return str(self.meta.get("name") or (self.path.resolve().name if self.path else "data in memory"))
 
     @property
     def train(self) -> IntArray:
@@ -64,10 +67,10 @@ class DataFolder:
             raise DataError(f"no split is called {split!r}", remedy=f"there are {', '.join(SPLITS)}")
         if self.queries is None:
             raise DataError("has no queries", file=self.path, remedy=f"add {QUERIES}")
-        column = self.queries.column("split")
-        if column is None:
-            raise DataError("queries have no column 'split'", file=self.path / QUERIES, remedy="add one")
-        return np.flatnonzero(np.asarray(column.to_pylist(), dtype=object) == split)
+        if self.queries.column("split") is None:
+            file = None if self.path is None else self.path / QUERIES
+            raise DataError("queries have no column 'split'", file=file, remedy="add one")
+        return split_rows_if_any(self.queries, split)
 
 
 def read_folder(path: str | PathLike[str], *, validate: bool = True) -> DataFolder:
