@@ -112,7 +112,7 @@ def test_values_of_events_go_with_their_events():
 
 
 def test_a_repair_nobody_knows_is_refused():
-    with pytest.raises(UserError, match="no repair is called 'mend'; there are drop, sort, deduplicate"):
+    with pytest.raises(UserError, match="no repair is called 'mend'; choose from drop, sort, deduplicate"):
         repair(batch(), ["sort", "mend"])
     with pytest.raises(TypeError):
         repair(batch())  # what to mend is never guessed

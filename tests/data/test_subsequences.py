@@ -131,9 +131,9 @@ def test_sets_are_functions_of_the_seed(make):
 
 def test_impossible_parts_are_refused():
     parents = parents_of([3, 9])
-    with pytest.raises(UserError, match="number is a range from 2"):
+    with pytest.raises(UserError, match=r"number is \(1, 5\); give a range \(low, high\) with 2 <= low"):
         overlapping(parents, number=(1, 5))
-    with pytest.raises(UserError, match="events is a range"):
+    with pytest.raises(UserError, match=r"events is \(9, 5\); give a range"):
         overlapping(parents, events=(9, 5))
     with pytest.raises(UserError, match="share between"):
         disjoint(parents, 3, query_share=1.0)

@@ -12,16 +12,19 @@ from neuroseqret.data.columns import CANONICAL, STRING, is_plain_list
 
 
 def same_tables(mine: pa.Table, theirs: pa.Table) -> bool:
-    """Same columns in the same order with the same values; see `same_values`. One chunk a column."""
+    """Return True if both tables have the same columns, in the same order, with the same values; see `same_values`.
+
+    Both tables have one chunk per column.
+    """
     return mine.column_names == theirs.column_names and all(
         same_values(a.chunk(0), b.chunk(0)) for a, b in zip(mine.columns, theirs.columns, strict=True)
     )
 
 
 def same_values(mine: pa.Array, theirs: pa.Array) -> bool:
-    """Equal value by value, at any depth; null equals null and NaN equals NaN.
+    """Return True if both arrays have equal values, at any depth; null equals null and NaN equals NaN.
 
-    How Arrow encodes text, bytes and lists (dictionary, large or not) does not count, other types do.
+    How Arrow encodes text, bytes and lists (as a dictionary, large or not) makes no difference; other types do.
     """
     mine, theirs = _plain(mine), _plain(theirs)
     if len(mine) != len(theirs):
@@ -45,7 +48,7 @@ def same_values(mine: pa.Array, theirs: pa.Array) -> bool:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Dictionaries decoded, text and bytes in their large form."""
+    """Decode dictionaries; return text and bytes in their large form."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_string(array.type) or pa.types.is_string_view(array.type):
@@ -56,7 +59,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def fingerprint(table: pa.Table, mark_names: Sequence[str] | None, time_unit: str | None) -> str:
-    """A hash of ids, events, windows, groups, sources, splits and meaning, the same for equal content."""
+    """Return a hash of ids, events, windows, groups, sources, splits and meaning; equal content gives equal hashes."""
     digest = hashlib.blake2b(repr((mark_names, time_unit)).encode(), digest_size=16)
     for name in [*CANONICAL, "source", "split"]:
         digest.update(f"|{name}|".encode())

@@ -20,7 +20,7 @@ from neuroseqret.errors import UserError
 
 @dataclass
 class RepairReport:
-    """What a repair changed: how many events or sequences, by what was done to them."""
+    """What a repair changed: number of events or sequences by kind of change."""
 
     changes: dict[str, int] = field(default_factory=dict)
 
@@ -30,18 +30,18 @@ class RepairReport:
 
 
 def repair(sequences: EventSequences, actions: str | Collection[str]) -> tuple[EventSequences, RepairReport]:
-    """Mend what the caller names and nothing else, and report it.
+    """Make the named repairs and no others; return the sequences and a report of the changes.
 
-    - `drop`: events with a non-finite time or a mark out of range; then sequences without events or id;
-    - `sort`: events of a sequence by time (stable, so equal times keep their order);
-    - `clip`: the observation window is widened to cover its events;
-    - `deduplicate`: of several sequences with one id the first stays;
-    - `deduplicate-events`: of several events of a sequence with equal time and mark the first stays. They are no
-      flaw (two reviews a day with five stars), so this is for data where they are known to be one.
+    - `drop`: drop events with a non-finite time or a mark out of range, then sequences without events or id;
+    - `sort`: sort the events of each sequence by time; equal times keep their order;
+    - `clip`: widen observation windows so that they cover their events;
+    - `deduplicate`: keep the first of several sequences with the same id;
+    - `deduplicate-events`: keep the first of several events of a sequence with equal time and mark. Such events are no
+      flaw (two five-star reviews on one day), so use this only where they are known to be the same event.
     """
     wanted = {actions} if isinstance(actions, str) else set(actions)
     if unknown := wanted - set(REPAIRS):
-        raise UserError(f"no repair is called {min(unknown)!r}; there are {', '.join(REPAIRS)}")
+        raise UserError(f"no repair is called {min(unknown)!r}; choose from {', '.join(REPAIRS)}")
     report = RepairReport()
     for name, mend in REPAIRS.items():
         if name in wanted:
@@ -54,11 +54,11 @@ def _rows_of_events(sequences: EventSequences) -> IntArray:
 
 
 def _keep_events(sequences: EventSequences, order: IntArray) -> EventSequences:
-    """The batch with the events of `order` only, in that order; `order` may not mix sequences."""
+    """Return the batch with only the events of `order`, in that order; `order` may not mix sequences."""
     lengths = np.bincount(_rows_of_events(sequences)[order], minlength=len(sequences))
     cuts = np.concatenate([[0], np.cumsum(lengths)])
     table = sequences.table
-    for place, name in enumerate(table.column_names):  # times, marks, and metadata with a value an event
+    for place, name in enumerate(table.column_names):  # times, marks, and metadata with one value per event
         values = event_values(table.column(name).chunk(0), sequences.lengths)
         if values is not None:
             table = table.set_column(place, name, event_lists(values, order, cuts))
@@ -112,7 +112,7 @@ def _clip(sequences: EventSequences, report: RepairReport) -> EventSequences:
     return sequences
 
 
-#: The repairs by name, in the order in which they are done: a window can only be set when its events are right.
+#: The repairs by name, in the order in which they are made: windows last, when their events are right.
 REPAIRS: dict[str, Callable[[EventSequences, RepairReport], EventSequences]] = {
     "drop": _drop,
     "sort": _sort,

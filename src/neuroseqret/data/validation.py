@@ -1,8 +1,8 @@
-"""What is wrong with a batch of sequences, said so that its owner can mend it; and repairs asked for by name.
+"""Find what is wrong with a batch of sequences, and say where it is and how to repair it.
 
-Flaws: NaN or infinite times, decreasing times, negative marks, marks beyond the names, empty sequences,
-missing or duplicate ids, observation windows that do not cover their events. Equal times are legal, also with equal
-marks; so is a window whose start or end is null, which means that it is not known.
+Flaws are: NaN or infinite times, decreasing times, negative marks, marks without a name, empty sequences, missing or
+duplicate ids, and observation windows that do not cover their events. Equal times are allowed, also with equal marks.
+A window whose start or end is null is allowed; it means unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Flaw:
-    """One kind of flaw: where it is first met and how often it occurs."""
+    """One kind of flaw: where it occurs first and how often it occurs."""
 
     kind: str
     problem: str
@@ -38,21 +38,21 @@ class Flaw:
 
 
 def validate(sequences: EventSequences, file: str | PathLike[str] | None = None) -> EventSequences:
-    """The same sequences if they have no flaw, else a `DataError` for the first flaw found."""
+    """Return the sequences, or raise a `DataError` for the first flaw found."""
     for flaw in find_flaws(sequences):
         raise flaw.error(file)
     return sequences
 
 
 def validate_events(sequences: EventSequences) -> EventSequences:
-    """The same sequences if their events have no flaw; ids and windows are not looked at."""
+    """Return the sequences, or raise a `DataError` for the first flaw of an event; ids and windows are not checked."""
     for flaw in _event_flaws(sequences):
         raise flaw.error()
     return sequences
 
 
 def find_flaws(sequences: EventSequences) -> Iterator[Flaw]:
-    """Every kind of flaw that the batch has, each once with its first place and its count."""
+    """Yield every kind of flaw in the batch, once, with its first place and its count."""
     yield from _event_flaws(sequences)
     yield from _row_flaws(sequences)
 
@@ -74,7 +74,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         "drop the event or repair with 'drop'",
     )
     falls = times[1:] < times[:-1]
-    borders = sequences.offsets[1:-1]  # where a sequence follows another, time may go back
+    borders = sequences.offsets[1:-1]  # from one sequence to the next, time may go back
     falls[borders[(borders > 0) & (borders < len(times))] - 1] = False
     yield from flaw(
         "time decreases",
@@ -82,7 +82,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         lambda e: f"time {times[e]:.17g} is before the previous event's {times[e - 1]:.17g}",
         "sort the events by time or repair with 'sort'",
     )
-    del falls  # as large as the data's marks; the next check needs as much
+    del falls  # frees memory for the next check, which needs as much
     yield from flaw(
         "negative mark",
         np.flatnonzero(marks < 0),
@@ -94,7 +94,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         yield from flaw(
             "mark out of range",
             np.flatnonzero(marks >= known),
-            lambda e: f"mark {marks[e]} has no name, there are {known} (0 to {known - 1})",
+            lambda e: f"mark {marks[e]} has no name; there are {known} names (0 to {known - 1})",
             "name every mark or repair with 'drop'",
         )
 
@@ -152,7 +152,7 @@ def _name(sequences: EventSequences, row: int) -> str:
 
 
 def wrong_bound(sequences: EventSequences, name: str) -> BoolArray:
-    """Rows whose window's start or end is not finite or does not cover the events: (n,) bool; null is fine."""
+    """Return the rows whose window start or end is not finite or does not cover the events: (n,) bool; null is fine."""
     column = sequences.column(name)
     if column is None:
         return np.zeros(len(sequences), bool)
@@ -167,10 +167,10 @@ def has_id(ids: pa.Array) -> BoolArray:
 
 
 def _all_different(ids: pa.Array, parts: int = 8) -> bool:
-    """True if no id occurs twice (empty ones apart); the usual case, so it is to be quick and small.
+    """Return True if no id occurs twice, empty ids included; quick and small, as this is the usual case.
 
-    Ids are compared within parts by their last byte: a table of all of them at once would be the largest piece of
-    memory in reading and checking a file.
+    Ids are compared in parts, divided by their last byte: a table of all ids at once would need more memory than any
+    other step of reading and checking a file.
     """
     _, offsets, letters = ids.buffers()
     if letters is None or not letters.size or ids.null_count:
@@ -181,7 +181,7 @@ def _all_different(ids: pa.Array, parts: int = 8) -> bool:
 
 
 def first_occurrences(ids: pa.Array) -> BoolArray:
-    """True for a row whose id no earlier row has; rows without id are all first."""
+    """Return True for rows whose id no earlier row has, and for rows without an id."""
     if _all_different(ids):
         return np.ones(len(ids), bool)
     codes = ids.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
