@@ -44,9 +44,9 @@ def test_the_name_chooses_the_format_to_write(small: EventSequences, tmp_path: P
 
 
 def test_names_that_tell_nothing_are_refused(small: EventSequences, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="does not tell a format"):
+    with pytest.raises(UserError, match="does not tell the format"):
         write(small, tmp_path / "a.data")
-    with pytest.raises(UserError, match="no format is called 'xml'; there are canonical"):
+    with pytest.raises(UserError, match="no format is called 'xml'; choose from canonical"):
         write(small, tmp_path / "a.data", "xml")
     with pytest.raises(UserError, match="no format is called 'xml'"):
         read(tmp_path / "a.data", format="xml")
@@ -57,7 +57,7 @@ def test_a_column_with_the_format_s_own_name_is_refused(small: EventSequences, t
     taken = FORMATS[name].reserved_names[-1]
     path = tmp_path / "file"
     path.write_text("before")
-    with pytest.raises(DataError, match="needs the name"):
+    with pytest.raises(DataError, match="uses the name"):
         write(small.with_column(taken, ["p", "q"]), path, name)
     assert path.read_text() == "before"
 
@@ -83,7 +83,7 @@ def test_a_write_that_fails_leaves_the_old_file(
 @pytest.mark.parametrize("name", ["easytpp-json", "easytpp-jsonl", "gatech", "ifl-tpp"])
 def test_more_marks_than_can_be_read_are_not_written(tmp_path: Path, name: str) -> None:
     codes = EventSequences.from_lists([([1.0], [40912345])])
-    with pytest.raises(DataError, match="file: the largest mark is 40912345, and the format counts at most 1048576 m"):
+    with pytest.raises(DataError, match="file: the largest mark is 40912345, but the format has at most 1048576 m"):
         write(codes, tmp_path / "file", name)
     assert not list(tmp_path.iterdir())
 

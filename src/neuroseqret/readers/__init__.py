@@ -1,4 +1,18 @@
-"""Read and write event sequences in the formats that people have."""
+"""Read and write event sequences in the formats that people have.
+
+- `reading.py`: `read` a file or a data frame, `scan` a file larger than memory
+- `writing.py`: `write` a file, with a warning about what its format cannot hold
+- `data_folder.py`: data folders: corpus, queries and relevance, as `fit` and `evaluate` take them
+- `trec.py`: TREC qrels and runs
+- `frame.py`: data frames of pandas and polars, and Arrow tables
+- `sniffing.py`: which format a file has, by its content
+- `registry.py`: the formats by name
+- `capacity.py`: what each format has room for
+- `options.py`: what the caller says about the data: column map, mark names, time unit
+- `formats/`: one file per format
+- `engines/`: what the formats share
+- `pickles/`: pickles, read without running anything and only if the caller asks for it
+"""
 
 from neuroseqret.readers.data_folder import DataFolder, read_folder, write_folder
 from neuroseqret.readers.reading import read, scan, scan_or_read

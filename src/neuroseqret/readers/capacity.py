@@ -1,4 +1,4 @@
-"""What a batch of sequences carries beside times and marks, and what of it a format has no room for."""
+"""What a format has room for: the content of a batch besides times and marks, and what is lost in writing it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from neuroseqret.readers.engines.values import NUMBER_PATTERN
 
 
 class Content(Enum):
-    """What sequences may carry; a format says which of these it holds."""
+    """Kinds of content besides times and marks; a format lists those that it holds."""
 
     IDS = "ids"
     WINDOWS = "observation windows"
     GROUPS = "groups"
     SPLIT = "column split"
     COLUMNS = "columns"
-    EVENT_COLUMNS = "columns with a value an event"
+    EVENT_COLUMNS = "columns with one value per event"
     NESTED_COLUMNS = "nested columns"
-    TYPES_BEYOND_JSON = "exact types (beyond those of JSON) of columns"
+    TYPES_BEYOND_JSON = "exact types of columns (beyond those of JSON)"
     TYPES_BEYOND_CSV = "exact types of columns"
     EMPTY_SEQUENCES = "sequences without events"
     MARK_NAMES = "mark names"
@@ -32,13 +32,13 @@ class Content(Enum):
 
 
 def losses(sequences: EventSequences, holds: frozenset[Content]) -> list[str]:
-    """In words, what these sequences carry and a format that holds `holds` does not."""
+    """Return, in words, the content of these sequences that a format which holds only `holds` loses."""
     held = set(holds)
     if Content.MARK_COUNT in held and _numbered(sequences):
         held.add(Content.MARK_NAMES)
-    if Content.COLUMNS not in held:  # a column that is lost has no type to lose
+    if Content.COLUMNS not in held:  # a lost column has no type to lose
         held |= {Content.TYPES_BEYOND_JSON, Content.TYPES_BEYOND_CSV}
-    if Content.TYPES_BEYOND_CSV not in held:  # says the same and more
+    if Content.TYPES_BEYOND_CSV not in held:  # that loss includes this one
         held.add(Content.TYPES_BEYOND_JSON)
     return [
         f"{content.value} ({', '.join(names)})" if names else content.value
@@ -48,6 +48,7 @@ def losses(sequences: EventSequences, holds: frozenset[Content]) -> list[str]:
 
 
 def _carried(sequences: EventSequences) -> Iterator[tuple[Content, list[str]]]:
+    """Yield the content of the sequences, with the names of the columns concerned."""
     if sequences.ids.to_pylist() != list(map(str, range(len(sequences)))):
         yield Content.IDS, []
     if sequences.starts is not None or sequences.ends is not None:
@@ -82,12 +83,12 @@ def _columns(sequences: EventSequences) -> Iterator[tuple[Content, list[str]]]:
 
 
 def _numbered(sequences: EventSequences) -> bool:
-    """True if the marks' names are only their numbers, so that how many there are says it all."""
+    """Return True if the marks are named by their numbers, so that their count is enough."""
     return sequences.mark_names == tuple(map(str, range(sequences.num_marks)))
 
 
 def _exact_in_json(column: pa.Array) -> bool:
-    """JSON knows text, whole numbers, numbers and truth values; a column of nulls alone could be any of them."""
+    """Return True if JSON keeps the type: text, whole numbers, numbers or truth values, and not only nulls."""
     while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         column = column.flatten()
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -96,7 +97,7 @@ def _exact_in_json(column: pa.Array) -> bool:
 
 
 def _exact_in_csv(name: str, column: pa.Array) -> bool:
-    """CSV knows text, and text that looks like a number is taken for one; `source` and `split` are always text."""
+    """Return True if CSV keeps the type: text that does not look like numbers; `source` and `split` are always text."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if kind not in (pa.string(), pa.large_string()):
         return False

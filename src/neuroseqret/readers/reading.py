@@ -29,28 +29,31 @@ def read(
     allow_pickle: bool = False,
     validate: bool = True,
 ) -> EventSequences:
-    """All sequences of a file, or of a data frame (pandas, polars) or Arrow table that is in memory.
+    """Read all sequences of a file, of a data frame (pandas, polars) or of an Arrow table.
 
-    `format` is one of `FORMATS`; without it the content tells. A frame has a row an event or, with lists of times and
-    marks, a row a sequence. `columns` maps `id`, `time`, `mark`, `start`, `end` and `group` to the source's own names
-    (`"mark": None` for events without marks). `mark_names` and `time_unit` say what the source does not; where marks
-    are text, `mark_names` numbers them, else they are numbered in sorted order. Datetimes become seconds since 1970
-    (unit `seconds`). Pickles are opened only with `allow_pickle`, and then nothing in them is run. `validate=False`
-    leaves flaws in, for `neuroseqret.data.validation.repair`.
+    A frame has one row per event or, with lists of times and marks, one row per sequence.
+
+    - `format`: one of `FORMATS`; by default the content of the file decides;
+    - `columns`: maps `id`, `time`, `mark`, `start`, `end` and `group` to the column names of the source (`"mark": None`
+      for events without marks);
+    - `mark_names`: the names of the marks; marks that are text are numbered in this order, else in sorted order;
+    - `time_unit`: the unit of the times; datetimes become seconds since 1970, with the unit `seconds`;
+    - `allow_pickle`: open pickles; even then nothing in them is run;
+    - `validate`: if False, flaws stay in, for `neuroseqret.data.repair.repair`.
     """
     options = Options.of(columns, mark_names, time_unit, allow_pickle, validate)
     if (table := frame.as_table(source)) is not None:
         if format is not None:
-            raise UserError(f"{frame.FRAME}: {format} is a format of files; leave out the format")
+            raise UserError(f"{frame.FRAME}: {format!r} is a file format; leave out format for a data frame")
         return _finish(frame.read(table, options), options, frame.FRAME)
     if not isinstance(source, (str, PathLike)):
         raise UserError(
             f"read takes a path, a data frame of pandas or polars, or an Arrow table, not {type(source).__name__}; "
-            "lists and arrays are for EventSequences.from_lists and from_arrays"
+            "for lists and arrays use EventSequences.from_lists and from_arrays"
         )
     chosen = format_named(format or sniff(source, options.roles))
     if options.roles and not chosen.takes_column_map:
-        raise UserError(f"{source}: {chosen.name} has names of its own; leave out the column map")
+        raise UserError(f"{source}: {chosen.name} has fixed column names; leave out the column map")
     try:
         return _finish(chosen.read(source, options), options, source)
     except DataError as error:
@@ -68,10 +71,10 @@ def scan(
     time_unit: str | None = None,
     validate: bool = True,
 ) -> Iterator[EventSequences]:
-    """The sequences of a file in batches of at most `batch_rows`, for files larger than memory.
+    """Yield the sequences of a file in batches of at most `batch_rows`, for files larger than memory.
 
-    For Parquet, JSON lines and CSV. In long tables the rows of a sequence must lie together. Ids are checked for
-    duplicates within a batch only (in long tables throughout).
+    This works for Parquet, JSON lines and CSV. In long tables the rows of a sequence must be contiguous. Duplicate ids
+    are found within a batch only (in long tables in the whole file).
     """
     if batch_rows < 1:
         raise UserError(f"batch_rows is {batch_rows}; it must be 1 or more")
@@ -84,7 +87,7 @@ def scan(
 
 
 def scan_or_read(path: str | PathLike[str], batch_rows: int = 8192) -> Iterator[EventSequences]:
-    """As `scan`; the sequences of a format that cannot be read in batches come as one batch."""
+    """Yield batches as `scan` does, or one batch if the format cannot be read in batches."""
     format = sniff(path)
     if FORMATS[format].scan is None:
         return iter([read(path, format=format)])

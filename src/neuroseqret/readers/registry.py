@@ -30,7 +30,7 @@ _JSON = _EVERYTHING - {Content.TYPES_BEYOND_JSON, Content.MARK_NAMES, Content.TI
 
 @dataclass(frozen=True)
 class Format:
-    """A format.
+    """How a format is read, streamed and written.
 
     - `holds`: what it has room for besides times and marks;
     - `suffixes`: file names with these endings make `write` choose it;
@@ -71,7 +71,7 @@ _ALL = (
     ),
     Format(
         name="lifestream",
-        title="pytorch-lifestream Parquet: event_time and a list a feature",
+        title="pytorch-lifestream Parquet: event_time and one list per feature",
         read=lifestream.read,
         write=lifestream.write,
         holds=_EVERYTHING,
@@ -80,7 +80,7 @@ _ALL = (
     ),
     Format(
         name="long-parquet",
-        title="long table as Parquet: a row an event",
+        title="long table as Parquet: one row per event",
         read=long_parquet.read,
         write=long_parquet.write,
         holds=_EVERYTHING - {Content.EMPTY_SEQUENCES},
@@ -89,7 +89,7 @@ _ALL = (
     ),
     Format(
         name="long-csv",
-        title="long table as CSV: a line an event",
+        title="long table as CSV: one line per event",
         read=long_csv.read,
         write=long_csv.write,
         holds=frozenset(
@@ -110,7 +110,7 @@ _ALL = (
     ),
     Format(
         name="easytpp-jsonl",
-        title="EasyTPP JSON lines: a sequence a line",
+        title="EasyTPP JSON lines: one sequence per line",
         read=easytpp.read_lines,
         write=easytpp.write_lines,
         holds=_JSON,
@@ -150,7 +150,7 @@ FORMATS: dict[str, Format] = {each.name: each for each in _ALL}
 
 
 def format_named(name: str) -> Format:
-    """The format of a name, or an error that lists them."""
+    """Return the format with this name, or raise a `UserError` that lists them."""
     if name not in FORMATS:
-        raise UserError(f"no format is called {name!r}; there are {', '.join(FORMATS)}")
+        raise UserError(f"no format is called {name!r}; choose from {', '.join(FORMATS)}")
     return FORMATS[name]

@@ -16,11 +16,14 @@ Sequences = EventSequence | EventSequences | Iterable[EventSequence]
 
 
 class LossWarning(UserWarning):
-    """A file was written in a format that has no room for all that the sequences carry."""
+    """A file was written in a format that cannot hold everything in the sequences."""
 
 
 def write(sequences: Sequences, path: str | PathLike[str], format: str | None = None) -> None:
-    """Write one sequence or many, complete or not at all, and warn in one line of what the format has no room for."""
+    """Write one sequence or many, completely or not at all, and warn about what the format has no room for.
+
+    The format is `format`, else the one that the file name asks for.
+    """
     chosen = format_named(format) if format else format_for_writing(path)
     try:
         many = EventSequences.of(sequences)
@@ -34,22 +37,22 @@ def write(sequences: Sequences, path: str | PathLike[str], format: str | None = 
 
 
 def format_for_writing(path: Path) -> Format:
-    """The format that a file's name asks for."""
+    """Return the format that the name of a file asks for."""
     name = fspath(path).lower()
     for each in FORMATS.values():
         if each.suffixes and name.endswith(each.suffixes):
             return each
     known = ", ".join(suffix for each in FORMATS.values() for suffix in each.suffixes)
-    raise UserError(f"{path}: the name does not tell a format; say format=... (--to) or end it in {known}")
+    raise UserError(f"{path}: the name does not tell the format; say format=... (--to), or end it in {known}")
 
 
 def lost_by(sequences: Sequences, name: str) -> list[str]:
-    """In words, what these sequences carry and a file of the format would not; empty if nothing is lost."""
+    """Return, in words, what a file of the format would lose of these sequences; empty if nothing is lost."""
     return capacity.losses(EventSequences.of(sequences), format_named(name).holds)
 
 
 def check_names(sequences: EventSequences, chosen: Format, path: Path) -> None:
-    """No metadata column may have a name that the format needs for itself."""
+    """Raise a `DataError` if a metadata column has a name that the format uses itself."""
     for name in sequences.metadata.column_names:
         if name in chosen.reserved_names:
-            raise DataError(f"{chosen.name} needs the name {name!r} for itself", file=path, remedy="rename the column")
+            raise DataError(f"{chosen.name} uses the name {name!r} itself", file=path, remedy="rename the column")

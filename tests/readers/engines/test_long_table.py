@@ -91,7 +91,7 @@ def test_a_scan_needs_the_rows_of_a_sequence_together(tmp_path: Path, monkeypatc
     monkeypatch.setattr(long_csv, "BLOCK", 64)
     lines = [f"{'ab'[i % 2]},{i},0" for i in range(40)]
     (tmp_path / "a.csv").write_text("\n".join(["id,time,mark", *lines]))
-    with pytest.raises(DataError, match=r"a.csv: sequence [ab]: its rows do not lie together; sort the table by id"):
+    with pytest.raises(DataError, match=r"a.csv: sequence [ab]: its rows are not contiguous; sort the table by id"):
         list(scan(tmp_path / "a.csv"))
     assert read(tmp_path / "a.csv").lengths.tolist() == [20, 20]
 
@@ -109,7 +109,7 @@ def test_columns_of_the_sequence_and_of_the_event(tmp_path: Path) -> None:
         metadata={"amount": pa.array([[5, 6], [7]]), "city": ["x", None]},
     )
     (tmp_path / "a.csv").write_text("id,time,mark,start\na,1,0,0\na,2,0,1\n")
-    message = r"sequence a: event 1: start is 1 here and 0 before; .*columns={'start': None}"
+    message = r"sequence a: event 1: start is 1 here but 0 before; .*columns={'start': None}"
     with pytest.raises(DataError, match=message):
         read(tmp_path / "a.csv")
     assert read(tmp_path / "a.csv", columns={"start": None}).starts is None
@@ -187,7 +187,7 @@ def test_a_map_is_not_misled_by_how_another_column_lies(tmp_path: Path) -> None:
     """The file says that `group` has a value a sequence; that `kind`, which shall be the group, has not."""
     batch = EventSequences.from_lists([([1.0, 2.0], [0, 0])], groups=["g"], metadata={"kind": [["p", "q"]]})
     write(batch, tmp_path / "a", "long-parquet")
-    with pytest.raises(DataError, match="group is 'q' here and 'p' before"):
+    with pytest.raises(DataError, match="group is 'q' here but 'p' before"):
         read(tmp_path / "a", columns={"group": "kind"})
 
 

@@ -34,7 +34,7 @@ def test_lifestream_with_one_category(tmp_path: Path) -> None:
 def test_lifestream_asks_where_there_is_a_choice(tmp_path: Path) -> None:
     path = lifestream(tmp_path / "a.parquet", channel=[[1, 1], [2]], target=[0, 1])
     with pytest.raises(
-        DataError, match=r"which feature is the mark is not clear; .*integer or text lists: mcc_code, chan"
+        DataError, match=r"it is not clear which feature is the mark; .*integer or text lists: mcc_code, chan"
     ):
         read(path)
     back = read(path, columns={"mark": "channel"})
@@ -44,7 +44,7 @@ def test_lifestream_asks_where_there_is_a_choice(tmp_path: Path) -> None:
     unknown = save(tmp_path / "b.parquet", a=["x"], b=["y"], event_time=[[1.0]], kind=[[1]])
     with pytest.raises(
         DataError,
-        match=r"which column is the id is not clear; say '.*--column id=...', .* columns={'id': ...}; found: a, b",
+        match=r"it is not clear which column is the id; say '.*--column id=...', .* columns={'id': ...}; found: a, b",
     ):
         read(unknown)
     assert read(unknown, columns={"id": "b"}).ids.to_pylist() == ["y"]

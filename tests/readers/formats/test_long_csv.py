@@ -101,7 +101,7 @@ def test_compressed_and_tabbed(tmp_path: Path) -> None:
         ("id,time,mark\na,1,-1\n", "sequence a: event 0: mark is -1"),
         ("id,time,mark\na,1,0,5\n", "not readable as CSV .*Expected 3 columns, got 4"),
         ("id,time,mark,mark\na,1,0,0\n", "two columns are called 'mark'"),
-        ("1,2,0\n1,3,0\n", "the first line is not a header; name the columns there"),
+        ("1,2,0\n1,3,0\n", "the first line is not a header; name the columns in the first line"),
         ("B00005,AH2IFH,5.0,1005177600\n", "the first line is not a header"),
         ("id,time,mark\na,yesterday,0\n", "not readable as CSV .*yesterday.*write dates as 2024-03-01 or"),
     ],

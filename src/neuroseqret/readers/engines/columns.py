@@ -1,4 +1,4 @@
-"""Columns beside times and marks: what they are called in the sequences, and in which types."""
+"""Columns other than times and marks: their names and types in the sequences."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from neuroseqret.readers.engines.values import WHOLE_PATTERN
 
 
 def names_in_sequences(columns: Sequence[str], roles: Mapping[str, str]) -> dict[str, str]:
-    """What each column of a table is called in the sequences: by its role, else as in the table.
+    """Return the name of each column of a table in the sequences: its role, else its name in the table.
 
-    One that has no role but the name of one is called `file_id` and so on, unless it is a `start`, `end` or `group`
-    that the caller has said not to be one (`"start": None`): such a column is left out.
+    A column that has the name of a role without having the role becomes `file_id`, `file_times` and so on. A column
+    `start`, `end` or `group` that the caller excluded (`"start": None`) is left out.
     """
     own = {source: role for role, source in roles.items()}
     names = {}
@@ -33,7 +33,7 @@ def names_in_sequences(columns: Sequence[str], roles: Mapping[str, str]) -> dict
 
 
 def as_column(name: str, values: pa.Array) -> pa.Array:
-    """`id`, `start`, `end` and `group` in their canonical types; of the others text becomes large text."""
+    """Return `id`, `start`, `end` or `group` in its canonical type; in other columns text becomes large text."""
     try:
         if name in ("id", "group"):
             values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
@@ -51,6 +51,6 @@ def as_column(name: str, values: pa.Array) -> pa.Array:
 
 
 def numbers_if_all(texts: pa.Array) -> pa.Array:
-    """Ids as int64 where all are whole numbers in their usual spelling (so that nothing is lost), else as they are."""
+    """Return ids as int64 if all are whole numbers in their usual spelling (so nothing is lost), else unchanged."""
     plain = pc.match_substring_regex(texts, WHOLE_PATTERN)
     return texts.cast(pa.int64()) if not texts.null_count and pc.all(plain).as_py() else texts

@@ -1,4 +1,4 @@
-"""Rows of JSON objects as an Arrow table, without rounding any whole number."""
+"""Turn JSON objects into an Arrow table without rounding any whole number."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from neuroseqret.readers.engines.times import LARGEST_EXACT
 
 
 def table_from_rows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table with every key that occurs, in order of appearance."""
+    """Return the rows as a table with one column per key, in order of appearance."""
     kept = list(rows)
     keys = dict.fromkeys(key for row in kept for key in row)
     return pa.table({key: _exact_array([row.get(key) for row in kept]) for key in keys})
 
 
 def _exact_array(values: list[Any]) -> pa.Array:
-    """The values as an array; if whole numbers among them fit no number of Arrow, all numbers become text."""
+    """Return the values as an array; if a whole number fits no number type of Arrow, all numbers become text."""
     try:
         return pa.array(values)
     except (OverflowError, pa.ArrowInvalid):

@@ -1,4 +1,4 @@
-"""Marks as other tools write them (any number type, text, categories) to int32, and the names of marks."""
+"""Convert marks as other tools write them (numbers, text, categories) to int32; names of marks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.values import Locate, around_nulls, first_null, is_text
 
-#: More kinds of events than this are taken for a damaged number.
+#: More marks than this are taken for a damaged number.
 MOST_MARKS = 1 << 20
 
 
 def as_marks(
     values: pa.Array, what: str, names: Sequence[str] | None, locate: Locate, missing_ok: bool = False
 ) -> npt.NDArray[np.int32]:
-    """A flat column of marks as int32; text is looked up in `names`, with `missing_ok` nulls become -1."""
+    """Convert a flat column of marks to int32; text is looked up in `names`.
+
+    With `missing_ok` nulls become -1, else they are an error.
+    """
     kind = values.type
     if values.null_count:
         if missing_ok:
@@ -30,7 +33,7 @@ def as_marks(
             f"{what} is null",
             sequence=sequence,
             position=position,
-            remedy="drop the event, name it or repair with 'drop'",
+            remedy="drop the event, give it a mark or repair with 'drop'",
         )
     if pa.types.is_int32(kind):
         return values.to_numpy(zero_copy_only=False)
@@ -68,7 +71,7 @@ def as_marks(
 
 
 def sorted_names(parts: Iterable[pa.Array]) -> tuple[str, ...]:
-    """Every text that occurs, sorted, so that the numbering does not hang on the order of rows."""
+    """Return every text that occurs, sorted, so that the numbering does not depend on the order of rows."""
     found: set[str] = set()
     for part in parts:
         found.update(value for value in part.unique().cast(pa.large_string()).to_pylist() if value is not None)
@@ -76,30 +79,30 @@ def sorted_names(parts: Iterable[pa.Array]) -> tuple[str, ...]:
 
 
 def numbered_names(counts: Iterable[object]) -> tuple[str, ...] | None:
-    """Names "0", "1", ... for files that say how many marks there are (None: they do not) and not their names."""
+    """Return the names "0", "1", ... for files that give only the number of marks; None if they do not give it."""
     said = {_whole(count) for count in counts if count is not None}
     if not said:
         return None
     number = next(iter(said))
     if len(said) > 1 or isinstance(number, str):
         every = " and ".join(map(str, sorted(said, key=str)))
-        raise DataError(f"the number of marks is {every}", remedy="say one whole number")
+        raise DataError(f"the number of marks is {every}", remedy="give one whole number")
     if not 0 < number <= MOST_MARKS:
         raise DataError(f"the number of marks is {number}", remedy=f"it must be from 1 to {MOST_MARKS}")
     return tuple(map(str, range(number)))
 
 
 def mark_count(sequences: EventSequences) -> int:
-    """How many marks there are, for files that say it; refused where such a file could not be read again."""
+    """Return the number of marks, for files that store it; raise a `DataError` if it is too large to be read again."""
     if sequences.num_marks > MOST_MARKS:
         raise DataError(
-            f"the largest mark is {sequences.num_marks - 1}, and the format counts at most {MOST_MARKS} marks",
+            f"the largest mark is {sequences.num_marks - 1}, but the format has at most {MOST_MARKS} marks",
             remedy="number the marks from 0, or read them as text",
         )
     return sequences.num_marks
 
 
 def _whole(value: object) -> int | str:
-    """A number as files write it (3, 3.0, an array of one) as an integer; anything else as text."""
+    """Return a number as files write it (3, 3.0, an array of one) as an integer; anything else as text."""
     number = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
     return int(number) if isinstance(number, (int, float)) and number % 1 == 0 else str(value)

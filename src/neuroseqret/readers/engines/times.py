@@ -1,4 +1,4 @@
-"""Times as other tools write them (datetimes, wide integers, decimals, text) to float64."""
+"""Convert times as other tools write them (datetimes, integers, decimals, text) to float64."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from neuroseqret.readers.engines.values import Locate, around_nulls, first_null,
 
 #: The unit of times that were read from datetimes: seconds since 1970-01-01 00:00 UTC.
 DATETIME_UNIT = "seconds"
-#: From here on a float64 does not tell every whole number from the next.
+#: From here on a float64 cannot represent every whole number.
 LARGEST_EXACT = 1 << 53
-#: The remedy where text is to be a date.
+#: The remedy for text that is not a date.
 WRITE_DATES = "write dates as 2024-03-01 or 2024-03-01T09:14:07, with a zone or without"
 _WHOLE_TEXT = re.compile(r"\s*([+-]?[0-9]+)(\.0*)?\s*")
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -29,7 +29,7 @@ def is_datetime(kind: pa.DataType) -> bool:
 
 
 def time_type(sample: str) -> pa.DataType:
-    """Numbers or datetimes, for times that are written as text, by the first one that is there."""
+    """Return the type of times that are written as text, numbers or datetimes, by their first value."""
     if not sample or is_number(sample):
         return pa.float64()
     zoned = sample.endswith("Z") or "+" in sample or sample.count("-") == 3
@@ -37,7 +37,7 @@ def time_type(sample: str) -> pa.DataType:
 
 
 def as_dates(texts: pa.ChunkedArray, kind: pa.DataType, what: str, first_row: int) -> pa.ChunkedArray:
-    """Dates that are written as text, in the type that `time_type` tells; `first_row` is the row of the first one."""
+    """Convert dates that are written as text to the type of `time_type`; `first_row` is the number of the first row."""
     try:
         return texts.cast(pa.large_string()).cast(kind)
     except pa.ArrowInvalid as error:
@@ -57,12 +57,12 @@ def _can_be(text: str | None, kind: pa.DataType) -> bool:
 
 
 def unit_of(kind: pa.DataType) -> str | None:
-    """The time unit that a column's type implies, if it does."""
+    """Return the time unit that the type of a column implies, or None."""
     return DATETIME_UNIT if is_datetime(kind) or pa.types.is_duration(kind) else None
 
 
 def check_unit(kind: pa.DataType, given: str | None) -> None:
-    """Datetimes are read as seconds, whatever unit the caller would like."""
+    """Raise a `DataError` if the caller gave datetimes another unit than seconds."""
     implied = unit_of(kind)
     if implied is not None and given not in (None, implied):
         raise DataError(
@@ -72,7 +72,10 @@ def check_unit(kind: pa.DataType, given: str | None) -> None:
 
 
 def as_times(values: pa.Array, what: str, locate: Locate, missing_ok: bool = False) -> npt.NDArray[np.float64]:
-    """A flat column of times as float64; datetimes and durations become seconds, with `missing_ok` nulls NaN."""
+    """Convert a flat column of times to float64; datetimes and durations become seconds.
+
+    With `missing_ok` nulls become NaN, else they are an error.
+    """
     kind = values.type
     if values.null_count:
         if missing_ok:
@@ -87,7 +90,7 @@ def as_times(values: pa.Array, what: str, locate: Locate, missing_ok: bool = Fal
         values, kind = values.cast(pa.timestamp("ms")), pa.timestamp("ms")
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         ticks = values.view(pa.int64()).to_numpy(zero_copy_only=False)
-        # Whole seconds and the rest apart: a count of nanoseconds since 1970 does not fit the 53 bits of a float.
+        # Whole seconds and the rest separately: nanoseconds since 1970 do not fit the 53 bits of a float64.
         whole, rest = np.divmod(ticks, _TICKS[kind.unit])
         return whole + rest / _TICKS[kind.unit]
     if pa.types.is_integer(kind):
@@ -106,7 +109,7 @@ def as_times(values: pa.Array, what: str, locate: Locate, missing_ok: bool = Fal
 def not_rounded(
     times: npt.NDArray[np.float64], written: Sequence[Any] | npt.NDArray[Any], what: str, locate: Locate
 ) -> npt.NDArray[np.float64]:
-    """The same times, if none was written as a whole number that a float64 cannot hold."""
+    """Return the times, or raise a `DataError` if one was written as a whole number that a float64 cannot hold."""
     event = first_rounded(times, written)
     if event is not None:
         sequence, position = locate(event)
@@ -120,7 +123,7 @@ def not_rounded(
 
 
 def first_rounded(times: npt.NDArray[np.float64], written: Sequence[Any] | npt.NDArray[Any]) -> int | None:
-    """The first time that was written as a whole number and is another now; only large ones are looked at."""
+    """Return the first time that was written as a whole number and has been rounded, or None."""
     for event in np.flatnonzero(np.abs(times) >= LARGEST_EXACT).tolist():
         whole = _WHOLE_TEXT.fullmatch(str(written[event]))
         if whole and not (np.isfinite(times[event]) and int(times[event]) == int(whole[1])):

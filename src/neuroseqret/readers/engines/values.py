@@ -1,4 +1,4 @@
-"""Values as other tools write them (datetimes, wide integers, text marks) to float64 times and int32 marks."""
+"""What the conversion of times, marks and other columns shares: types, number patterns, places for errors."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-#: Whole numbers in their usual spelling (so that no text is lost in them), and numbers in any.
+#: Whole numbers in their usual spelling, so that converting them to numbers and back changes nothing.
 WHOLE_PATTERN = r"^(0|-?[1-9][0-9]{0,17})$"
-#: Digits with a leading zero, or more of them than a float keeps, are a code and no number: a postcode, a card.
+#: Numbers in any spelling. Digits with a leading zero, or more digits than a float64 keeps, are a code (a postcode).
 NUMBER_PATTERN = r"^([+-]?(0|[1-9][0-9]{0,14}|(0|[1-9][0-9]*)?\.[0-9]+|(0|[1-9][0-9]*)\.)([eE][+-]?[0-9]+)?|nan|-?inf)$"
 
-#: Says where a value is: flat event index to (sequence id, position), for errors.
+#: Says where a value is, for errors: flat index of the event to (sequence id, position).
 Locate = Callable[[int], tuple[object, int | None]]
 
 
 def locator(lengths: npt.NDArray[np.int64], name: Callable[[int], object]) -> Locate:
-    """Finds events by the lengths of the sequences; `name` says what the sequence of a row is called."""
+    """Return a function that finds events by the lengths of the sequences; `name` gives the id of a row."""
 
     def locate(event: int) -> tuple[object, int]:
         ends = np.cumsum(lengths)
@@ -46,7 +46,7 @@ def is_number(text: str) -> bool:
 def around_nulls(
     values: pa.Array, locate: Locate, missing: float, convert: Callable[[pa.Array, Locate], npt.NDArray[Any]]
 ) -> npt.NDArray[Any]:
-    """The values that are there, converted, and `missing` in place of the others: data that is to be repaired."""
+    """Convert the values that are not null, and put `missing` in place of the nulls, for data to be repaired."""
     known = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
     found = convert(values.drop_null(), lambda event: locate(int(known[event])))
     full = np.full(len(values), missing, found.dtype)

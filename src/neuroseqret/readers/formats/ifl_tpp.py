@@ -1,7 +1,7 @@
 """ifl-tpp's torch file: a dict with `sequences` (of `arrival_times`, `marks`, `t_start`, `t_end`) and `num_marks`.
 
-`torch.save` pickles, so this is read by `safe_pickle` and never by torch itself; both of torch's layouts are
-known, the zip archive and the older chain of pickles. `id` and `group` are read where a sequence has them.
+`torch.save` writes pickles, so the file is read by `safe_pickle` and never by torch itself. Both layouts of torch are
+known: the zip archive and the older chain of pickles. `id` and `group` are read if a sequence has them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from neuroseqret.storage.files import new_file
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences; those without `marks` have mark 0 throughout."""
+    """Read all sequences; those without `marks` have only mark 0."""
     require_opt_in(path, options)
     with damage_as_data_error(path, "a torch file", "export it again"):
         return _sequences(load(io.BytesIO(Path(path).read_bytes())), options)
@@ -82,7 +82,7 @@ def _numbers(values: Any, what: str, id_: str) -> np.ndarray:
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """Ids, times, marks, windows (from first to last event where there is none) and groups, by `torch.save`."""
+    """Write ids, times, marks, windows (from first to last event if unknown) and groups, by `torch.save`."""
     import torch
 
     rows = []

@@ -12,6 +12,6 @@ def require_opt_in(path: str | PathLike[str], options: Options) -> None:
     """Raise a `UserError` unless the caller allowed pickles."""
     if not options.allow_pickle:
         raise UserError(
-            f"{path}: is a pickle; if you trust where it comes from, run 'neuroseqret data convert --allow-pickle' "
-            "first, in Python say allow_pickle=True"
+            f"{path}: is a pickle; if you trust its source, run 'neuroseqret data convert --allow-pickle' first, "
+            "or say allow_pickle=True in Python"
         )
