@@ -95,7 +95,7 @@ def test_broken_files(tmp_path):
     with pytest.raises(UserError, match="choose steps or readings"):
         electricity.read(tmp_path, variant="x")
     write_house(tmp_path, 7, np.ones((2, 5), int))
-    with pytest.raises(DataError, match="nothing says what Appliance1 of house 7 is; put REFIT's read-me"):
+    with pytest.raises(DataError, match="nothing says which appliance Appliance1 of house 7 is; put REFIT's readme"):
         electricity.read(tmp_path)
     (tmp_path / "CLEAN_House7.csv").write_text("Time,Unix,Aggregate,Appliance1\nx,1,2,three\n")
     with pytest.raises(DataError, match="'Appliance1' holds text"):
