@@ -109,7 +109,10 @@ def test_recordings_of_one_name_have_each_its_speaker(tmp_path, monkeypatch):
     for text, problem in (
         ("path,speaker\n001.wav,alice\n", r"alice/001\.wav: 2 recordings have this name, and it is listed for alice"),
         (lines.format("/old/", ".wav", "/old/", ".wav"), "listed for alice and bob; list each recording with its path"),
-        (lines.format("set/wavs/", "", "set/wavs/", "") + "set/wavs/bob/001.wav,eve\n", "is of bob and of eve"),
+        (
+            lines.format("set/wavs/", "", "set/wavs/", "") + "set/wavs/bob/001.wav,eve\n",
+            "is listed for bob and for eve",
+        ),
     ):
         (tmp_path / "table.csv").write_text(text)
         with pytest.raises(DataError, match=problem):

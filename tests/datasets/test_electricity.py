@@ -111,7 +111,7 @@ def test_broken_files(tmp_path):
         electricity.read(tmp_path)
     assert "\n" not in str(caught.value)
     trace.write_text("22/11/2011 01:00:15;5;0\n;6;0\n")
-    with pytest.raises(DataError, match="a line without time or power"):
+    with pytest.raises(DataError, match="a line has no time or power"):
         electricity.read(tmp_path)
     trace.write_text("22/11/2011 01:00:15;5;0\n22/11/2011 01:00:16;5;0\n")
     with pytest.raises(DataError, match="no change of power"):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import time
 
 import numpy as np
 import pytest
 
 import neuroseqret as nsr
+from conftest import REPOSITORY
 from naive.relevance import sources_of
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.datasets.simulate import warp_times
+from neuroseqret.datasets.simulated_processes import KINDS
 from neuroseqret.errors import UserError
 
 
@@ -103,3 +107,21 @@ def test_it_is_fast():
 def test_impossible_sets_are_refused(options, message):
     with pytest.raises(UserError, match=message):
         nsr.simulate(**options)
+
+
+def test_the_page_shows_it_as_it_is(tmp_path, monkeypatch):
+    page = (REPOSITORY / "docs" / "datasets.md").read_text(encoding="utf-8")
+    section = page.split("## Simulated data")[1].split("\n## ")[0]
+    (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(program, "docs/datasets.md", "exec"), names)
+    data = names["data"]
+    assert (len(data.corpus), len(data.queries)) == (60, 30)
+    assert f"DataFolder(None, corpus={data.corpus!r}, queries={data.queries!r})" == repr(data)
+    figures = {result.name: result.means()["AP"] for result in names["report"].results}
+    assert figures["histogram"] > figures["random"] + 0.2
+    assert nsr.read_folder(tmp_path / "example").corpus == data.corpus
+    assert [kind for kind in KINDS if f"- `{kind}`:" not in section] == []
+    options = inspect.signature(nsr.simulate).parameters
+    assert [option for option in options if option not in section] == []
