@@ -122,7 +122,7 @@ def flat_times(times: npt.ArrayLike) -> FloatArray:
             remedy="give them as numbers, such as seconds: (dates - dates[0]) / np.timedelta64(1, 's')",
         )
     if np.ndim(times) != 1:
-        raise DataError(f"times have {np.ndim(times)} dimensions, not 1")
+        raise DataError(f"times have {np.ndim(times)} dimensions, not 1", remedy="give one flat list")
     return values
 
 
@@ -135,7 +135,7 @@ def flat_marks(marks: npt.ArrayLike) -> npt.NDArray[np.int32]:
             "marks are lists of unequal length, not one flat list", remedy="give one mark per event"
         ) from error
     if values.ndim != 1:
-        raise DataError(f"marks have {values.ndim} dimensions, not 1")
+        raise DataError(f"marks have {values.ndim} dimensions, not 1", remedy="give one flat list")
     if values.dtype == np.int32:
         return np.ascontiguousarray(values)
     if not len(values):
@@ -167,7 +167,9 @@ def table_of(
     if events != len(events_marks):
         raise DataError(f"{events} times but {len(events_marks)} marks", remedy="give one mark per time")
     if cuts.ndim != 1 or not len(cuts) or cuts[0] != 0 or cuts[-1] != events or (np.diff(cuts) < 0).any():
-        raise DataError(f"offsets must rise from 0 to the number of events, {events}")
+        raise DataError(
+            f"offsets must rise from 0 to the number of events, {events}", remedy="give n + 1 offsets for n sequences"
+        )
     if taken := [name for name in metadata if name in CANONICAL]:
         raise DataError(f"{taken[0]!r} is not metadata", remedy="pass it as its own argument")
     number = len(cuts) - 1
@@ -181,7 +183,9 @@ def table_of(
     made = {name: as_column(name, values) for name, values in given.items() if values is not None}
     for name, column in made.items():
         if len(column) != number:
-            raise DataError(f"column {name!r} has {len(column)} rows for {number} sequences")
+            raise DataError(
+                f"column {name!r} has {len(column)} rows for {number} sequences", remedy="give one value per sequence"
+            )
     return in_order(pa.table(made))
 
 
@@ -242,7 +246,9 @@ def as_column(name: str, values: Any) -> pa.Array:
         if not isinstance(values, (pa.Array, pa.ChunkedArray)):
             values = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"column {name!r} cannot be made of these values ({error})") from error
+        raise DataError(
+            f"column {name!r} cannot be made of these values ({error})", remedy="give values of one type"
+        ) from error
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     return _cast(name, values)
@@ -276,7 +282,9 @@ def meaning_of(table: pa.Table) -> Meaning:
         names, unit = found.get("mark_names"), found.get("time_unit")
         return None if names is None else tuple(map(str, names)), None if unit is None else str(unit)
     except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"the entry {MEANING_KEY.decode()!r} of the schema is damaged ({error})") from error
+        raise DataError(
+            f"the entry {MEANING_KEY.decode()!r} of the schema is damaged ({error})", remedy="write the table again"
+        ) from error
 
 
 def one_meaning(meanings: Sequence[Meaning]) -> Meaning:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
 from neuroseqret.data import equality
-from neuroseqret.data.columns import CANONICAL, MARKS_TYPE, STRING, TIMES_TYPE, FloatArray, IntArray
+from neuroseqret.data.columns import CANONICAL, STRING, FloatArray, IntArray
 from neuroseqret.data.frames import to_pandas, to_polars
 from neuroseqret.data.sequence import EventSequence, batch_table
 from neuroseqret.errors import DataError
@@ -29,16 +29,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = [
-    "CANONICAL",
-    "MARKS_TYPE",
-    "STRING",
-    "TIMES_TYPE",
-    "EventSequence",
-    "EventSequences",
-    "FloatArray",
-    "IntArray",
-]
+__all__ = ["CANONICAL", "STRING", "EventSequence", "EventSequences", "FloatArray", "IntArray"]
 
 
 class EventSequences(Sequence[EventSequence]):
@@ -334,7 +325,8 @@ class EventSequences(Sequence[EventSequence]):
         """Return the same sequences with a column added or replaced."""
         column = arrow.as_column(name, values)
         if len(column) != len(self):
-            raise DataError(f"column {name!r} has {len(column)} values for {len(self)} sequences")
+            problem = f"column {name!r} has {len(column)} values for {len(self)} sequences"
+            raise DataError(problem, remedy="give one value per sequence")
         names = self._table.column_names
         if name in names:
             table = self._table.set_column(names.index(name), name, column)

@@ -164,7 +164,8 @@ def _frames(path: Path) -> FloatArray:
         rows = np.array(body, dtype=np.float64).reshape(len(body), 5)
     except ValueError:
         bad = next(n for n, cells in enumerate(body) if not _five_numbers(cells))
-        raise DataError(f"line {head + 2 + bad}: {' '.join(body[bad])!r} is not FRAME X Y W H", file=path) from None
+        problem = f"line {head + 2 + bad}: {' '.join(body[bad])!r} is not FRAME X Y W H"
+        raise DataError(problem, file=path, remedy="download it again") from None
     if not len(rows):
         raise DataError("no frames under 'FRAME X Y W H'", file=path, remedy="download it again")
     return rows

@@ -115,7 +115,9 @@ def write_folder(
     try:
         text = json.dumps(full, indent=1, ensure_ascii=False)
     except (TypeError, ValueError) as error:
-        raise DataError(f"meta is not JSON ({error})", file=path) from error
+        raise DataError(
+            f"meta is not JSON ({error})", file=path, remedy="use only text, numbers, lists and dicts"
+        ) from error
     with new_folder(path, *HOLDS) as temporary:
         canonical.write(corpus, temporary / CORPUS)
         if queries is not None:

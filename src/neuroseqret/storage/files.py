@@ -47,6 +47,7 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
     temporary = _sibling(target)
     try:
         yield temporary
+        _as_new(temporary, 0o666)  # here, as some writers replace the file by a new one
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         os.replace(temporary, target)
@@ -126,7 +127,6 @@ def _sibling(target: Path) -> Path:
     except OSError as error:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
     os.close(handle)
-    _as_new(name, 0o666)
     return Path(name)
 
 
