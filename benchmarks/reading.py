@@ -1,15 +1,15 @@
-"""Reading and batching a million sequences, as ratios to pyarrow and numpy in the same run.
+"""Read and batch a million sequences; results are ratios to pyarrow and numpy in the same run.
 
     python benchmarks/reading.py [--sequences 1000000] [--events 50] [--rounds 3]
 
-Prints one line a measure with its bound, and exits with 1 if a bound is broken:
+Prints one line per measurement with its bound, and exits with 1 if a bound is broken:
 
-- time of `neuroseqret.read` of a canonical Parquet file against `pyarrow.parquet.read_table` of the same file;
-- peak memory of that read against the memory of the arrays that it returns;
-- time of all padded batches of the sequences against a plain copy of their arrays.
+- time of `neuroseqret.read` for a canonical Parquet file against `pyarrow.parquet.read_table` for the same file;
+- peak memory of that read against the size of the arrays that it returns;
+- time to make all padded batches of the sequences against a plain copy of their arrays.
 
-Every read runs in a process of its own, the two kinds by turns; the best of the rounds counts, because whatever
-else the machine does can only slow a read down.
+Every read runs in a process of its own, and the readers take turns. The best round counts, because other work on the
+machine can only slow a read down.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TIME_BOUND, MEMORY_BOUND, BATCHING_BOUND = 1.5, 1.3, 20.0
 
 
 def make_file(path: Path, sequences: int, events: int) -> None:
-    """A canonical Parquet file of Poisson sequences with windows and groups."""
+    """Write a canonical Parquet file of Poisson sequences with windows and groups."""
     import numpy as np
 
     from neuroseqret.data.sequences import EventSequences
@@ -51,18 +51,18 @@ def make_file(path: Path, sequences: int, events: int) -> None:
 
 
 def memory_now() -> int:
-    """Bytes of this process in memory."""
+    """Return the bytes of memory that this process uses."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def forget_peak() -> None:
-    """Begin a new peak (Linux keeps one a process; it may be reset)."""
+    """Reset the peak memory that Linux records for this process."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def memory_peak() -> int:
-    """The most bytes that this process had in memory since `forget_peak`."""
+    """Return the most bytes of memory that this process has used since `forget_peak`."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
@@ -87,13 +87,13 @@ def measure_read(kind: str, path: Path) -> dict[str, float]:
 
 
 def measure_batching(path: Path) -> dict[str, float]:
-    """Cut all sequences into padded batches once, and copy their arrays."""
+    """Time all padded batches of the sequences, and a copy of their arrays."""
     from neuroseqret.data.batching import batches
     from neuroseqret.readers import read
 
     sequences = read(path, validate=False)
     copied = float("inf")
-    for _ in range(3):  # the first one pays for the machine's giving out the memory
+    for _ in range(3):  # the first copy also pays for the allocation of memory
         begin = time.perf_counter()
         copies = [array.copy() for array in (sequences.times, sequences.marks, sequences.offsets)]
         copied = min(copied, time.perf_counter() - begin)

@@ -1,9 +1,12 @@
-"""A small simulated retrieval set, for tests that need a signal to find and nothing else."""
+"""Small simulated retrieval sets, for tests that need a signal to find and nothing else."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+import neuroseqret as nsr
 from neuroseqret.data.sequences import EventSequences
 
 
@@ -33,3 +36,10 @@ def simulate(
         )
 
     return rows(queries_per_group, "q"), rows(per_group, "c")
+
+
+def simulate_retrieval(*sizes: int, **options: Any) -> tuple[EventSequences, EventSequences]:
+    """(corpus, queries) of `neuroseqret.simulate`."""
+    data = nsr.simulate(*sizes, **options)
+    assert data.queries is not None
+    return data.corpus, data.queries

@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from neuroseqret.data.relevance import Relevance
     from neuroseqret.data.sequences import EventSequence, EventSequences
+    from neuroseqret.datasets.simulate import simulate
     from neuroseqret.errors import DataError, UserError
     from neuroseqret.evaluation.evaluate import evaluate
     from neuroseqret.evaluation.report import Report
@@ -42,6 +43,7 @@ _HOMES = {
     "readers": ("DataFolder", "read", "read_folder", "scan", "write", "write_folder"),
     "data.relevance": ("Relevance",),
     "data.sequences": ("EventSequence", "EventSequences"),
+    "datasets.simulate": ("simulate",),
 }
 _MODULES = {name: f"neuroseqret.{module}" for module, names in _HOMES.items() for name in names}
 
@@ -67,6 +69,7 @@ __all__ = [
     "read",
     "read_folder",
     "scan",
+    "simulate",
     "write",
     "write_folder",
 ]

@@ -1,7 +1,7 @@
-"""Errors that speak to the user: one line that names the place and the remedy.
+"""Errors that a user can cause: one line that names the place and the remedy.
 
-Everything a user can cause (a bad file, a wrong option, a damaged model folder) is a `UserError`;
-the command line prints its one line and exits with code 2. Anything else is a bug and keeps its traceback.
+A bad file, a wrong option or a damaged model folder raises a `UserError`. The command line prints its one line and
+exits with code 2. Any other exception is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from os import PathLike
 
 
 class UserError(Exception):
-    """A mistake of the user's or of their data, explained in one line."""
+    """A mistake in what the user gave, explained in one line."""
 
 
 class DataError(UserError):
-    """A flaw in event data: says the file, the sequence, the event's position and what to do.
+    """A flaw in event data, with the file, the sequence, the position of the event and what to do.
 
     >>> str(DataError("time decreases", file="a.csv", sequence="s1", position=3, remedy="sort the events"))
     'a.csv: sequence s1: event 3: time decreases; sort the events'
@@ -48,11 +48,11 @@ class DataError(UserError):
 
 
 class DivergenceError(UserError):
-    """Training left the numbers it can come back from; a lower learning rate may not."""
+    """Training diverged; a lower learning rate may help."""
 
 
 class MissingExtraError(UserError):
-    """A feature needs a library that the base install leaves out."""
+    """A feature needs a library that is not part of the base install."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {library}: pip install 'neuroseqret[{extra}]'")

@@ -16,10 +16,10 @@ from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.data.batching import pad
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import DivergenceError, UserError
 from neuroseqret.measures.ranks import mean_average_precision
 from neuroseqret.training.loop import TrainingResult
+from simulated import simulate_retrieval
 
 PLAIN = ("rmtpp", "sahp", "thp")
 RANKED = tuple(f"rank-{name}" for name in PLAIN)

@@ -67,7 +67,7 @@ def test_what_needs_another_command_first_says_which(folder: Path, tmp_path: Pat
     advice = {
         str(tmp_path / "a.pkl"): "run 'neuroseqret data convert --allow-pickle' first",
         str(tmp_path / "a.csv"): "say 'neuroseqret data convert --column id=...'",
-        str(folder / "data"): f"name a file in it, as {folder / 'data' / 'corpus.parquet'}",
+        str(folder / "data"): f"name a file in it, such as {folder / 'data' / 'corpus.parquet'}",
     }
     for given, words in advice.items():
         for done in (

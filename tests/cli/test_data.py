@@ -14,8 +14,8 @@ import pytest
 from cli.calling import call
 from conftest import SETS
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.readers import read, write, write_folder
+from simulated import simulate_retrieval
 
 
 @pytest.fixture

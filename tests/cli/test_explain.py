@@ -10,12 +10,12 @@ import pytest
 
 from cli.calling import call
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index
 from neuroseqret.methods.registry import make
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.readers import write
+from simulated import simulate_retrieval
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import pytest
 from cli.calling import call
 from neuroseqret.cli.fit import _clock
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.methods.registry import make
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.readers import write_folder
+from simulated import simulate_retrieval
 
 
 def test_fit_into_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from cli.calling import call
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.index import Index
 from neuroseqret.readers import write, write_folder
+from simulated import simulate_retrieval
 
 NAMES = ["buy", "search", "sell", "view", "wish"]
 

@@ -87,7 +87,7 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(DataError, match=r"'other'.*not among the queries"):
         Relevance.from_qrels(queries, corpus, {"other": {"c0": 1}})
     for grade in (0, 1):
-        with pytest.raises(DataError, match=r"query 'q0' name 'c9'.*not in the corpus"):
+        with pytest.raises(DataError, match=r"query 'q0' contain 'c9'.*not in the corpus"):
             Relevance.from_qrels(queries, corpus, {"q0": {"c9": grade}})
 
 

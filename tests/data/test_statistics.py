@@ -11,7 +11,7 @@ from hypothesis import given
 
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.statistics import describe, describe_retrieval, length_histogram
-from neuroseqret.datasets.simulate import simulate_retrieval
+from simulated import simulate_retrieval
 from strategies import event_sequences
 
 

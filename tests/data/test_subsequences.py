@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.data.subsequences import disjoint, overlapping, random_crops
+from neuroseqret.data.subsequences import disjoint, overlapping
 from neuroseqret.errors import DataError, UserError
-from strategies import event_sequences
 
 
 def parents_of(lengths: list[int], **columns) -> EventSequences:
@@ -130,36 +129,11 @@ def test_sets_are_functions_of_the_seed(make):
     assert make(parents, 1) != make(parents, 2)
 
 
-@given(event_sequences(min_sequences=1, min_events=4), st.booleans(), st.integers(0, 99), st.data())
-def test_crops_are_parts_of_their_rows(batch, apart, seed, data):
-    rows = np.array(data.draw(st.lists(st.integers(0, len(batch) - 1), max_size=6)), np.int64)
-    low = data.draw(st.floats(0.05, 1))
-    share = (low, data.draw(st.floats(low, 1)))
-    first, second = random_crops(batch, rows, np.random.default_rng(seed), share=share, min_events=2, apart=apart)
-    ids = batch.ids.take(rows).to_pylist()
-    for part in (first, second):
-        assert part.column("parent").to_pylist() == ids
-        assert_runs_of(part, batch)
-        assert (part.lengths >= 2).all()
-        if not apart:
-            whole = batch.lengths[rows]
-            assert (part.lengths >= np.round(share[0] * whole) - 1e-9).all()
-            assert (part.lengths <= np.maximum(np.round(share[1] * whole), 2)).all()
-    if apart:
-        for (_, begin, stop), (_, other_begin, other_stop) in zip(places(first), places(second), strict=True):
-            assert stop <= other_begin or other_stop <= begin
-
-
 def test_impossible_parts_are_refused():
     parents = parents_of([3, 9])
-    rng = np.random.default_rng(0)
-    with pytest.raises(DataError, match="sequence p0: 3 events, a pair of crops needs 4"):
-        random_crops(parents, np.array([1, 0]), rng, apart=True)
-    with pytest.raises(UserError, match="shares within"):
-        random_crops(parents, np.array([1]), rng, share=(0, 2))
-    with pytest.raises(UserError, match="number is a range from 2"):
+    with pytest.raises(UserError, match=r"number is \(1, 5\); give a range \(low, high\) with 2 <= low"):
         overlapping(parents, number=(1, 5))
-    with pytest.raises(UserError, match="events is a range"):
+    with pytest.raises(UserError, match=r"events is \(9, 5\); give a range"):
         overlapping(parents, events=(9, 5))
     with pytest.raises(UserError, match="share between"):
         disjoint(parents, 3, query_share=1.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive.sequences import windows_by_count, windows_by_duration
-from neuroseqret.data.columns import same_values
+from neuroseqret.data.equality import same_values
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.windows import take_runs
 from neuroseqret.errors import UserError

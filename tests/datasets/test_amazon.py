@@ -97,7 +97,11 @@ def test_variants_are_those_of_the_loop(rows):
     [
         ("a.json", '{"asin": "B1", "overall": ', "not JSON lines"),
         ("a.json", '{"asin": "B1", "reviewerID": "A", "unixReviewTime": 5}\n', "no column overall or rating"),
-        ("a.json", '{"asin": "B1", "reviewerID": "A", "overall": 9, "unixReviewTime": 5}\n', "ratings run from 9 to 9"),
+        (
+            "a.json",
+            '{"asin": "B1", "reviewerID": "A", "overall": 9, "unixReviewTime": 5}\n',
+            "ratings are 9 to 9, not 1 to 5",
+        ),
         ("a.csv", "B1,A1,5.0\n", "3 columns without known names"),
         ("a.csv", "B1,A1,five,12\n", "not a ratings csv"),
         ("a.csv", "user_id,parent_asin,rating,timestamp\n", "holds no reviews"),

@@ -70,7 +70,7 @@ def test_audiomnist_layout_makes_a_data_folder(tmp_path):
 def test_speaker_maps(tmp_path):
     write_voice(tmp_path / "wavs" / "a.wav", 120, 800)
     write_voice(tmp_path / "wavs" / "7.wav", 150, 900)
-    with pytest.raises(DataError, match=r"7\.wav: no speaker is known"):
+    with pytest.raises(DataError, match=r"7\.wav: no table names the speaker"):
         audio.read(tmp_path)
     (tmp_path / "train_data.csv").write_text(",path,speakerId,transcription\n0,wavs/a.wav,anna,hello\n")
     (tmp_path / "metadata.json").write_text(json.dumps({"7": {"text": "on", "worker": {"id": "bob", "age": 30}}}))
@@ -107,9 +107,12 @@ def test_recordings_of_one_name_have_each_its_speaker(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "set")
     assert list(groups(tmp_path / "set" / "..").values()) == ["alice", "bob"]
     for text, problem in (
-        ("path,speaker\n001.wav,alice\n", r"alice/001\.wav: a recording of this name is of alice, and 2 have it"),
-        (lines.format("/old/", ".wav", "/old/", ".wav"), "of alice and bob, and 2 have it; list each with its path"),
-        (lines.format("set/wavs/", "", "set/wavs/", "") + "set/wavs/bob/001.wav,eve\n", "is of bob and of eve"),
+        ("path,speaker\n001.wav,alice\n", r"alice/001\.wav: 2 recordings have this name, and it is listed for alice"),
+        (lines.format("/old/", ".wav", "/old/", ".wav"), "listed for alice and bob; list each recording with its path"),
+        (
+            lines.format("set/wavs/", "", "set/wavs/", "") + "set/wavs/bob/001.wav,eve\n",
+            "is listed for bob and for eve",
+        ),
     ):
         (tmp_path / "table.csv").write_text(text)
         with pytest.raises(DataError, match=problem):
@@ -128,7 +131,7 @@ def test_broken_files(tmp_path, shared_raw):
         audio.read(tmp_path)
     assert "\n" not in str(caught.value)
     wavfile.write(broken, 700, np.ones(700, np.int16))
-    with pytest.raises(DataError, match="700 samples a second are too few"):
+    with pytest.raises(DataError, match="700 samples per second are too few"):
         audio.read(tmp_path)
     wavfile.write(broken, 16_000, np.zeros(100, np.int16))
     with pytest.raises(DataError, match="holds no sound"):

@@ -95,7 +95,7 @@ def test_broken_files(tmp_path):
     with pytest.raises(UserError, match="choose steps or readings"):
         electricity.read(tmp_path, variant="x")
     write_house(tmp_path, 7, np.ones((2, 5), int))
-    with pytest.raises(DataError, match="nothing says what Appliance1 of house 7 is; put REFIT's read-me"):
+    with pytest.raises(DataError, match="nothing says which appliance Appliance1 of house 7 is; put REFIT's readme"):
         electricity.read(tmp_path)
     (tmp_path / "CLEAN_House7.csv").write_text("Time,Unix,Aggregate,Appliance1\nx,1,2,three\n")
     with pytest.raises(DataError, match="'Appliance1' holds text"):
@@ -111,7 +111,7 @@ def test_broken_files(tmp_path):
         electricity.read(tmp_path)
     assert "\n" not in str(caught.value)
     trace.write_text("22/11/2011 01:00:15;5;0\n;6;0\n")
-    with pytest.raises(DataError, match="a line without time or power"):
+    with pytest.raises(DataError, match="a line has no time or power"):
         electricity.read(tmp_path)
     trace.write_text("22/11/2011 01:00:15;5;0\n22/11/2011 01:00:16;5;0\n")
     with pytest.raises(DataError, match="no change of power"):

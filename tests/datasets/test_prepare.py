@@ -81,7 +81,7 @@ def test_what_is_left_out_is_told(tmp_path):
     assert whole.meta["left_out"] == {}
     last = labelled(groups=2, sources=1, each=9)
     tail = prepare_sequences(last, tmp_path / "tail", last_third=True)
-    assert tail.meta["left_out"] == {"sequences beside the queries of their group": 2}
+    assert tail.meta["left_out"] == {"sequences next to the queries of their group": 2}
 
 
 def test_equal_histories_count_once_without_labels_too(tmp_path):
@@ -94,7 +94,7 @@ def test_equal_histories_count_once_without_labels_too(tmp_path):
     assert made.meta["left_out"] == {
         "sequences equal to another one": 60,
         "sequences of fewer than 12 events": 2,
-        "events of the others, between and behind their windows": 60 * (12 + 3),
+        "events between and after the windows of the others": 60 * (12 + 3),
     }
     paper = prepare_sequences(doubled, tmp_path / "p", relevance="overlapping")
     assert len(paper.queries) == 60
@@ -116,9 +116,9 @@ def test_equal_sequences_count_once_and_small_groups_are_dropped():
 
 def test_groups_that_are_all_too_small_are_told_by_their_size():
     small = labelled(groups=4, sources=1, each=2)
-    with pytest.raises(DataError, match="a query and 3 sequences from other sources beside it; the largest has 2"):
+    with pytest.raises(DataError, match="a query and 3 other sequences from other sources; the largest has 2"):
         divide(small, 0.2)
-    with pytest.raises(DataError, match=r"a query and 3 sequences beside it; .*take --relevance subsequences"):
+    with pytest.raises(DataError, match=r"a query and 3 other sequences; .*use --relevance subsequences"):
         divide(small.without_columns("source"), 0.2)
 
 
@@ -147,14 +147,14 @@ def test_tail_of_groups():
 
 def test_unlabelled_sequences(tmp_path):
     some = labelled(length=60).without_columns("group", "source", "position")
-    with pytest.raises(DataError, match="take --relevance subsequences"):
+    with pytest.raises(DataError, match="use --relevance subsequences"):
         prepare_sequences(some, tmp_path / "d")
     made = prepare_sequences(some, tmp_path / "d", relevance="subsequences")
     assert made.meta["window_events"] == 12
     assert made.relevance.counts.min() >= 3
     paper = prepare_sequences(some, tmp_path / "p", relevance="overlapping")
     assert len(paper.queries) == len(some)
-    with pytest.raises(UserError, match="not from 'nothing'"):
+    with pytest.raises(UserError, match="relevance is 'nothing'; choose from groups"):
         prepare_sequences(some, tmp_path / "x", relevance="nothing")
     assert not (tmp_path / "x").exists()
 
@@ -164,7 +164,7 @@ def test_every_set_documents_itself_and_its_options():
         text = recipes.module(name).__doc__
         assert "Download" in text
         assert set(options_of(name)) >= {"events"} or name == "audio"
-    with pytest.raises(UserError, match="no data set is called 'healt'; there are audio"):
+    with pytest.raises(UserError, match="no data set is called 'healt'; choose from audio"):
         options_of("healt")
     with pytest.raises(UserError, match="twitter has no option --marks; it has --events, --min-events, --allow-pickle"):
         prepare("twitter", "raw", "out", marks=3)
@@ -234,7 +234,7 @@ def test_a_source_of_events_is_none_of_sequences(tmp_path):
     some = labelled().without_columns("source", "position")
     some = some.with_column("source", [["web"] * 6 + ["app"] * 6] * len(some))
     for relevance in ("groups", "subsequences"):
-        with pytest.raises(DataError, match=r"column 'source' has a value an event.*; rename it"):
+        with pytest.raises(DataError, match=r"column 'source' has one value per event.*; rename it"):
             prepare_sequences(some, tmp_path / "d", relevance=relevance)
 
 

@@ -1,203 +1,39 @@
-"""Simulated processes against known moments and slow samplers; the simulated set against what it promises."""
+"""The simulated set: what it promises, and that `docs/datasets.md` shows it as it is."""
 
 from __future__ import annotations
 
+import inspect
+import re
 import time
-from math import exp, gamma
 
 import numpy as np
 import pytest
-from scipy import stats
 
+import neuroseqret as nsr
+from conftest import REPOSITORY
 from naive.relevance import sources_of
-from naive.simulate import hawkes_compensator, ogata_thinning, self_correcting_compensator
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.datasets.simulate import simulate, simulate_retrieval, warp_times
-from neuroseqret.datasets.simulated_processes import KINDS, Hawkes, Renewal, SelfCorrecting, random_process, stationary
+from neuroseqret.datasets.simulate import warp_times
+from neuroseqret.datasets.simulated_processes import KINDS
 from neuroseqret.errors import UserError
-
-HAWKES = Hawkes(np.array([0.3, 0.5]), np.array([[0.4, 0.2], [0.1, 0.3]]), decay=2.0)
-TRANSITION = np.array([[0.1, 0.9], [0.6, 0.4]])
-
-
-def counts_of(events) -> np.ndarray:
-    return np.diff(events.offsets)
-
-
-def nearly(values, wanted: float, sigmas: float = 4.5) -> bool:
-    """The mean of independent values is `wanted`, as far as their number can tell."""
-    return abs(np.mean(values) - wanted) < sigmas * np.std(values) / np.sqrt(len(values))
-
-
-# -------------------------------------------------------------------- Hawkes
-
-
-def test_hawkes_with_one_mark_has_the_known_mean_and_variance():
-    mu, n, beta, horizon = 0.8, 0.5, 1.5, 40.0
-    process = Hawkes(np.array([mu]), np.array([[n]]), beta)
-    assert process.rate == pytest.approx(mu / (1 - n))
-    counts = counts_of(process.sample(4000, horizon, np.random.default_rng(0)))
-    # From an empty past: E lambda(t) = mu / (1 - n) * (1 - n exp(-beta (1 - n) t)).
-    speed = beta * (1 - n)
-    expected = mu / (1 - n) * (horizon - n * (1 - exp(-speed * horizon)) / speed)
-    assert nearly(counts, expected)
-    # In the long run Var N(T) / T = rate / (1 - n)^2.
-    long = counts_of(process.sample(1500, 300.0, np.random.default_rng(1)))
-    assert np.var(long) / 300 == pytest.approx(process.rate / (1 - n) ** 2, rel=0.15)
-
-
-def test_hawkes_marks_have_their_stationary_rates():
-    wanted = np.linalg.inv(np.eye(2) - HAWKES.branching.T) @ HAWKES.base
-    assert HAWKES.rates == pytest.approx(wanted)
-    events = HAWKES.sample(300, 500.0, np.random.default_rng(0))
-    rates = np.bincount(events.marks, minlength=2) / (300 * 500)
-    assert rates == pytest.approx(wanted, rel=0.03)
-
-
-def test_hawkes_equals_thinning_in_distribution():
-    rng = np.random.default_rng(0)
-    slow = [ogata_thinning(HAWKES, 8.0, rng) for _ in range(250)]
-    fast = HAWKES.sample(4000, 8.0, np.random.default_rng(1))
-    assert stats.ks_2samp([len(t) for t, _ in slow], counts_of(fast)).pvalue > 1e-3
-    slow_gaps = np.concatenate([np.diff(t) for t, _ in slow])
-    inner = np.ones(len(fast.times) - 1, bool)
-    inner[np.unique(fast.offsets[1:-1][fast.offsets[1:-1] > 0]) - 1] = False
-    assert stats.ks_2samp(slow_gaps, np.diff(fast.times)[inner]).pvalue > 1e-3
-    slow_share = np.mean(np.concatenate([x for _, x in slow]))
-    assert slow_share == pytest.approx(fast.marks.mean(), abs=0.05)
-
-
-def test_hawkes_on_its_own_clock_is_a_poisson_process():
-    """Time rescaling: each mark's compensator between its events is exponential with mean 1."""
-    events = HAWKES.sample(1, 400.0, np.random.default_rng(3))
-    for mark in range(2):
-        own = events.times[events.marks == mark]
-        clock = [hawkes_compensator(HAWKES, events.times, events.marks, t)[mark] for t in own]
-        assert stats.kstest(np.diff(clock, prepend=0), "expon").pvalue > 1e-3
-
-
-def test_an_explosive_process_is_refused():
-    with pytest.raises(UserError, match=r"radius below 1 \(it is 1.2\)"):
-        Hawkes(np.array([1.0]), np.array([[1.2]]), 1.0)
-
-
-# -------------------------------------------------------------------- self-correcting
-
-
-def test_self_correcting_has_the_rate_drift_over_drop():
-    process = SelfCorrecting(2.0, 0.5, TRANSITION)
-    counts = counts_of(process.sample(500, 50.0, np.random.default_rng(0)))
-    assert process.rate == 4
-    assert counts.mean() / 50 == pytest.approx(4, rel=0.02)
-    assert counts.var() < 0.1 * counts.mean()  # far more even than a Poisson process
-
-
-def test_self_correcting_on_its_own_clock_is_a_poisson_process():
-    process = SelfCorrecting(1.5, 0.4, TRANSITION)
-    events = process.sample(60, 20.0, np.random.default_rng(1))
-    clock = [
-        part
-        for begin, stop in zip(events.offsets[:-1], events.offsets[1:], strict=True)
-        # The last event before the horizon was chosen by the horizon: first ones only.
-        for part in self_correcting_compensator(process, events.times[begin : min(stop, begin + 25)])
-    ]
-    assert len(clock) == 60 * 25
-    assert stats.kstest(clock, "expon").pvalue > 1e-3
-
-
-# -------------------------------------------------------------------- renewal
-
-
-@pytest.mark.parametrize(
-    ("family", "shape", "variance"),
-    [
-        ("gamma", 2.5, 1 / 2.5),
-        ("log-normal", 0.6, exp(0.6**2) - 1),
-        ("weibull", 1.7, gamma(1 + 2 / 1.7) / gamma(1 + 1 / 1.7) ** 2 - 1),
-    ],
-)
-def test_renewal_gaps_and_counts_have_the_known_moments(family, shape, variance):
-    mean = 0.5
-    process = Renewal(family, np.array([mean]), shape, np.ones((1, 1)))
-    gaps = process.unit_gaps((200_000,), np.random.default_rng(0))
-    assert nearly(gaps, 1.0)
-    assert gaps.var() == pytest.approx(variance, rel=0.05)
-    horizon = 300.0
-    counts = counts_of(process.sample(2000, horizon, np.random.default_rng(1)))
-    # E N(T) = T / m + (variance - 1) / 2 and Var N(T) = T variance / m in the long run (unit variance: gaps / m).
-    assert nearly(counts, horizon / mean + (variance - 1) / 2)
-    assert counts.var() == pytest.approx(horizon * variance / mean, rel=0.15)
-
-
-def test_gaps_of_a_mark_and_transitions_are_its_own():
-    process = Renewal("gamma", np.array([0.2, 1.0]), 3.0, TRANSITION)
-    events = process.sample(1, 20_000.0, np.random.default_rng(0))
-    gaps = np.diff(events.times, prepend=0)
-    for mark in (0, 1):
-        assert nearly(gaps[events.marks == mark], process.means[mark])
-        after = events.marks[1:][events.marks[:-1] == mark]
-        assert after.mean() == pytest.approx(TRANSITION[mark, 1], abs=0.02)
-    assert events.marks.mean() == pytest.approx(stationary(TRANSITION)[1], abs=0.02)
-    assert len(gaps) / 20_000 == pytest.approx(process.rate, rel=0.02)
-    assert stationary(TRANSITION) @ TRANSITION == pytest.approx(stationary(TRANSITION))
-
-
-def test_rare_long_gaps_are_followed_to_the_horizon():
-    process = Renewal("log-normal", np.array([1.0]), 2.0, np.ones((1, 1)))
-    events = process.sample(500, np.linspace(1, 100, 500), np.random.default_rng(0))
-    assert (events.times < np.repeat(np.linspace(1, 100, 500), counts_of(events))).all()
-    assert counts_of(events)[250:].mean() > 50
-
-
-# -------------------------------------------------------------------- any process
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_random_processes_have_the_rate_asked_for(kind):
-    rng = np.random.default_rng(5)
-    for _ in range(3):
-        process = random_process(kind, 4, 1.7, rng)
-        assert process.num_marks == 4
-        assert process.rate == pytest.approx(1.7)
-        events = process.sample(300, 300.0, rng)
-        assert counts_of(events).mean() / 300 == pytest.approx(1.7, rel=0.05)
-        assert set(events.marks) <= set(range(4))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_realisations_are_sequences_of_their_seed(kind):
-    process = random_process(kind, 3, 1.0, np.random.default_rng(0))
-    made = simulate(process, 50, np.linspace(0, 30, 50), seed=4)
-    made.validate()
-    assert made == simulate(process, 50, np.linspace(0, 30, 50), seed=4)
-    assert made != simulate(process, 50, np.linspace(0, 30, 50), seed=5)
-    assert process.sample(0, 5.0, np.random.default_rng(0)).offsets.tolist() == [0]
-    assert (made.ends > made.times[made.offsets[1:] - 1]).all()
-
-
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(UserError, match="no process is called 'poisson'; there are hawkes"):
-        random_process("poisson", 2, 1.0, np.random.default_rng(0))
-
-
-# -------------------------------------------------------------------- clocks and the set
 
 
 def test_a_warp_is_monotone_and_keeps_the_window():
     rng = np.random.default_rng(0)
-    times = np.concatenate([np.linspace(0, 10, 101), np.linspace(0, 3, 51)])
-    offsets, horizon = np.array([0, 101, 152]), np.array([10.0, 3.0])
-    assert warp_times(times, offsets, horizon, 0.0, rng) == pytest.approx(times)
-    warped = warp_times(times, offsets, horizon, 0.8, rng)
-    for begin, stop, end in ((0, 101, 10.0), (101, 152, 3.0)):
+    times = np.concatenate([np.linspace(0, 10, 101), np.linspace(0, 10, 51)])
+    offsets = np.array([0, 101, 152])
+    assert warp_times(times, offsets, 10.0, 0.0, rng) == pytest.approx(times)
+    warped = warp_times(times, offsets, 10.0, 0.8, rng)
+    for begin, stop in ((0, 101), (101, 152)):
         part = warped[begin:stop]
         assert (np.diff(part) > 0).all()
-        assert (part[0], part[-1]) == pytest.approx((0, end))
-    assert np.abs(warped[:101] / 10 - np.interp(times[:101], times[101:] / 3 * 10, warped[101:] / 3)).max() > 0.02
+        assert (part[0], part[-1]) == pytest.approx((0, 10))
+    assert np.abs(warped[:101] - np.interp(times[:101], times[101:], warped[101:])).max() > 0.2
 
 
 def test_the_set_is_what_it_says():
-    corpus, queries = simulate_retrieval(6, 10, 6, marks=4, events=30, min_events=5, seed=3)
+    data = nsr.simulate(6, 10, 6, marks=4, events=30, min_events=5, seed=3)
+    corpus, queries = data.corpus, data.queries
     for part, number in ((corpus, 60), (queries, 36)):
         part.validate()
         assert len(part) == number
@@ -207,15 +43,32 @@ def test_the_set_is_what_it_says():
         assert len(part.groups.unique()) == 6
     assert not set(sources_of(corpus)) & set(sources_of(queries))
     assert set(queries.column("split").to_pylist()) == {"train", "validation", "test"}
-    assert (Relevance.from_groups(queries, corpus).counts == 10).all()
-    again = simulate_retrieval(6, 10, 6, marks=4, events=30, min_events=5, seed=3)
-    assert again == (corpus, queries)
-    assert simulate_retrieval(6, 10, 6, marks=4, events=30, min_events=5, seed=4)[0] != corpus
+    assert (data.relevance.counts == 10).all()
+    assert data.relevance.fingerprint() == Relevance.from_groups(queries, corpus).fingerprint()
+    again = nsr.simulate(6, 10, 6, marks=4, events=30, min_events=5, seed=3)
+    assert (again.corpus, again.queries) == (corpus, queries)
+    assert nsr.simulate(6, 10, 6, marks=4, events=30, min_events=5, seed=4).corpus != corpus
+
+
+def test_the_set_is_in_memory_and_can_be_written(tmp_path):
+    data = nsr.simulate(3, 4, 5)
+    assert (data.path, data.name) == (None, "simulated")
+    assert len(data.train) + len(data.validation) + len(data.test) == 15
+    nsr.write_folder(tmp_path / "example", data.corpus, data.queries, meta=data.meta)
+    back = nsr.read_folder(tmp_path / "example")
+    assert (back.corpus, back.queries, back.name) == (data.corpus, data.queries, "simulated")
+
+
+def test_the_kinds_of_process_take_turns():
+    chosen = nsr.simulate(2, 4, 2, kinds=["renewal"], seed=5)
+    assert len(chosen.corpus) == 8
+    with pytest.raises(UserError, match="there is no process 'poisson'; choose from hawkes"):
+        nsr.simulate(2, 4, 2, kinds=["renewal", "poisson"])
 
 
 def test_groups_can_be_told_apart_but_not_by_everything():
     """Mark counts and gap moments, scaled, rank better than chance and worse than perfectly."""
-    corpus, queries = simulate_retrieval(seed=1)
+    data = nsr.simulate(seed=1)
 
     def features(part):
         rows = []
@@ -226,22 +79,49 @@ def test_groups_can_be_told_apart_but_not_by_everything():
             )
         return np.array(rows)
 
-    both = features(corpus), features(queries)
+    both = features(data.corpus), features(data.queries)
     mean, sd = both[0].mean(0), both[0].std(0)
     far = np.linalg.norm(((both[1] - mean) / sd)[:, None] - ((both[0] - mean) / sd)[None], axis=2)
-    relevant = Relevance.from_groups(queries, corpus).matrix()
+    relevant = data.relevance.matrix()
     first = np.take_along_axis(relevant, far.argsort(axis=1)[:, :10], 1).mean()
     assert 3 / 12 < first < 0.9
 
 
 def test_it_is_fast():
-    simulate_retrieval(2, 4, 2)  # imports
+    nsr.simulate(2, 4, 2)  # imports
     began = time.process_time()
-    simulate_retrieval(20, 20, 10)
+    nsr.simulate(20, 20, 10)
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize("options", [{"groups": 0}, {"per_group": 0}, {"marks": 0}, {"events": 10, "min_events": 8}])
-def test_impossible_sets_are_refused(options):
-    with pytest.raises(UserError):
-        simulate_retrieval(**options)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": 0}, "at least one group"),
+        ({"per_group": 0}, "one sequence per group"),
+        ({"marks": 0}, "one mark"),
+        ({"kinds": []}, "event and kind"),
+        ({"events": 10, "min_events": 8}, "ask for at most 5 min_events or for more events"),
+    ],
+)
+def test_impossible_sets_are_refused(options, message):
+    with pytest.raises(UserError, match=message):
+        nsr.simulate(**options)
+
+
+def test_the_page_shows_it_as_it_is(tmp_path, monkeypatch):
+    page = (REPOSITORY / "docs" / "datasets.md").read_text(encoding="utf-8")
+    section = page.split("## Simulated data")[1].split("\n## ")[0]
+    (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(program, "docs/datasets.md", "exec"), names)
+    data = names["data"]
+    assert (len(data.corpus), len(data.queries)) == (60, 30)
+    assert f"DataFolder(None, corpus={data.corpus!r}, queries={data.queries!r})" == repr(data)
+    figures = {result.name: result.means()["AP"] for result in names["report"].results}
+    assert figures["histogram"] > figures["random"] + 0.2
+    assert nsr.read_folder(tmp_path / "example").corpus == data.corpus
+    assert [kind for kind in KINDS if f"- `{kind}`:" not in section] == []
+    options = inspect.signature(nsr.simulate).parameters
+    assert [option for option in options if option not in section] == []

@@ -21,7 +21,7 @@ def write_texts(folder, segments):
 
 
 def test_named_json_gives_the_windows_of_the_benchmark_set(shared_raw, shared_data):
-    with pytest.warns(UserWarning, match=r"1 videos that only another annotates are left out \(video_test_0001292\)"):
+    with pytest.warns(UserWarning, match=r"read, without 1 videos of the others \(video_test_0001292\)"):
         made = sports.read(shared_raw / "multithumos")
     assert len(made) == 1200
     assert made.mark_names == tuple(sports.MARKS)
@@ -47,7 +47,7 @@ def test_named_json_gives_the_windows_of_the_benchmark_set(shared_raw, shared_da
     assert sum((keys(wanted, marks=True) & keys(made, marks=True)).values()) == 1149
 
 
-@pytest.mark.filterwarnings("ignore:.*only another annotates")
+@pytest.mark.filterwarnings("ignore:.*annotations in several forms")
 def test_data_folder_of_the_raw_sample(shared_raw, tmp_path):
     made = prepare("sports", shared_raw / "multithumos", tmp_path / "sports")
     counts = made.meta["counts"]
@@ -101,7 +101,7 @@ def test_all_files_of_a_form_are_read_and_their_common_segments_once(tmp_path):
     write_json("all.json", "v1", "v2")
     assert sports.read(tmp_path, events=3) == whole
     write_texts(tmp_path, {"Walk": [("v1", 0.0, 1.0)], "Diving": [("v1", 0.0, 1.0)], "Sit": [("v2", 0.0, 1.0)]})
-    with pytest.warns(UserWarning, match=r"1 videos that only another annotates are left out \(v3\)"):
+    with pytest.warns(UserWarning, match=r"read, without 1 videos of the others \(v3\)"):
         assert len(sports.read(tmp_path, events=1)) == 1
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+from experiments.cells import ResultCells
 
 from conftest import REPOSITORY
 from experiments import summary
 from experiments.accuracy import NINE
-from experiments.cells import ResultCells
 from experiments.measured import Measured
 
 REMEDY = "run `python -m experiments.summary`"

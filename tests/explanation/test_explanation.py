@@ -13,7 +13,6 @@ import torch
 from neuroseqret.data.batching import pad
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.simulate import simulate_retrieval
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.explanation import Explanation, explain, picture
 from neuroseqret.explanation.attribution import through
@@ -21,6 +20,7 @@ from neuroseqret.explanation.shares import vector_shares
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.processes.markov_renewal import WHOLE
+from simulated import simulate_retrieval
 
 SHORT: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {

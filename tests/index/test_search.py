@@ -133,9 +133,7 @@ def test_a_mark_that_the_model_does_not_know(tiny, tmp_path):
     assert len(index.search(EventSequences.from_lists([([0.0, 1.0], [3, 3])])[0])) == 10  # known, never seen
     strange = EventSequences.from_lists([([0.0], [1]), ([0.0, 1.0, 2.0], [0, 1, 4])], ids=["a", "b"])
     for ask in (index.search, index.add):
-        with pytest.raises(
-            DataError, match="sequence b: event 2: mark '4' is unknown to the model, which knows 0, 1"
-        ):
+        with pytest.raises(DataError, match="sequence b: event 2: mark '4' is unknown to the model, which knows 0, 1"):
             ask(strange)
 
 

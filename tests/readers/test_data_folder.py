@@ -60,7 +60,7 @@ def test_without_labels_there_is_no_relevance(tmp_path: Path) -> None:
     assert back.relevance is None
     with pytest.raises(DataError, match="queries have no column 'split'"):
         _ = back.test
-    with pytest.raises(DataError, match="no split is called 'dev'; there are train, validation, test"):
+    with pytest.raises(DataError, match="no split is called 'dev'; choose from train, validation, test"):
         back.rows("dev")
 
 
@@ -87,9 +87,9 @@ def test_meta_json_says_what_the_files_do_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("corpus", "queries", "message"),
     [
-        (CORPUS, batch("c", ["a", "b", "b"]), "sequence c0: is in the corpus and in the queries"),
+        (CORPUS, batch("c", ["a", "b", "b"]), "sequence c0: is in both corpus and queries"),
         (CORPUS, QUERIES.with_column("split", ["train", "dev", "test"]), "sequence q1: split is 'dev'; use train"),
-        (CORPUS, batch("q", ["a"], time_unit="hours"), "time is in days in the corpus, in hours in the queries"),
+        (CORPUS, batch("q", ["a"], time_unit="hours"), "time is in days in the corpus but in hours in the queries"),
         (CORPUS, batch("q", ["a"], mark_names=["y", "x"]), "different mark names"),
         (CORPUS, batch("q", None), "the queries have no groups"),
         (CORPUS, QUERIES[[0, 0]], "the id occurs more than once"),
@@ -112,7 +112,7 @@ def test_what_does_not_belong_together_is_refused(
 
 
 def test_qrels_need_queries(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="qrels without queries"):
+    with pytest.raises(DataError, match="there are qrels but no queries"):
         write_folder(tmp_path / "set", CORPUS, qrels={"q0": {"c0": 1}})
     with pytest.raises(DataError, match="which is not in the corpus"):
         write_folder(tmp_path / "set", CORPUS, QUERIES, qrels={"q0": {"c9": 1}})
@@ -131,10 +131,10 @@ def test_only_a_data_folder_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "home" / "letter.txt").read_text() == "dear"
     with pytest.raises(DataError, match=r"home: not a data folder \(corpus.parquet is missing\)"):
         read_folder(tmp_path / "home")
-    with pytest.raises(UserError, match=r"a data folder; name a file in it, as .*corpus.parquet, in Python"):
+    with pytest.raises(UserError, match=r"is a data folder; name a file in it, such as .*corpus.parquet, or use"):
         read(tmp_path / "set")
     (tmp_path / "set" / "corpus.parquet").rename(tmp_path / "set" / "queries.parquet")
-    with pytest.raises(UserError, match=r"a data folder; name a file in it, as .*queries.parquet, in Python"):
+    with pytest.raises(UserError, match=r"is a data folder; name a file in it, such as .*queries.parquet, or use"):
         read(tmp_path / "set")  # queries that lost their corpus are not taken for one
 
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 
 import neuroseqret as nsr
+from neuroseqret.data.repair import repair
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.data.validation import repair
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import write
 from neuroseqret.readers.engines.long_table import explode
@@ -164,9 +164,9 @@ def test_tables_in_many_chunks(tmp_path: Path) -> None:
 
 
 def test_what_is_neither_a_path_nor_a_frame() -> None:
-    with pytest.raises(UserError, match=r"read takes a path, a data frame of pandas or polars, .*, not list; lists"):
+    with pytest.raises(UserError, match=r"read takes a path, a data frame of pandas or polars, .*, not list; for"):
         nsr.read([([0.0], [1])])  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="the frame: long-csv is a format of files; leave out the format"):
+    with pytest.raises(UserError, match="the frame: 'long-csv' is a file format; leave out format"):
         nsr.read(pd.DataFrame({"id": ["a"], "time": [1.0], "mark": [0]}), format="long-csv")
 
 

@@ -79,11 +79,11 @@ def test_a_map_helps_to_tell(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "empty"),
-        (b"hello\nworld\n", "not a format that is known; see docs/formats.md"),
+        (b"hello\nworld\n", "not a known format; see docs/formats.md"),
         (b"\x89PNG\r\n\x1a\n" + bytes(20), "binary content"),
         (b"1 2 3\n4 5 6\n", "numbers without a header"),
         (b"1 nan 3 inf -inf\n", "numbers without a header"),
-        (b"0.25 " * 12_000 + b"x\n", "not a format that is known"),  # at once, not after trying all ways to match
+        (b"0.25 " * 12_000 + b"x\n", "not a known format"),  # at once, not after trying all ways to match
         ("id,time,mark\na,1,café\n".encode("latin-1"), "not UTF-8 text; save it as UTF-8"),
         (("id,time,mark\n" + "a,1,x\n" * 400 + "a,1,café\n").encode("latin-1"), "not UTF-8 text; save it as UTF-8"),
         ("id,time,mark\na,1,x\n".encode("utf-16"), "not UTF-8 text; save it as UTF-8"),

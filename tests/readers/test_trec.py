@@ -59,7 +59,7 @@ def test_other_tools_read_them(path: Path) -> None:
     [
         ("q 0 d 1\nq 0 d\n", "line 2: 3 fields; write 'query 0 document grade'"),
         ("q 0 d one\n", "line 1: grade 'one' is not an integer; write 0, 1, ..."),
-        ("q 0 d 1\n\nq 0 d 1\n", "line 3: 'd' is judged twice for query 'q'; drop one"),
+        ("q 0 d 1\n\nq 0 d 1\n", "line 3: 'd' is judged twice for query 'q'; remove one of the lines"),
     ],
 )
 def test_wrong_qrels(path: Path, text: str, message: str) -> None:
@@ -74,7 +74,7 @@ def test_wrong_qrels(path: Path, text: str, message: str) -> None:
     [
         ("q Q0 d 1 x t\n", "line 1: rank '1' or score 'x' is not a number; write numbers"),
         ("q Q0 d 1 nan t\n", "line 1: score is NaN; write a number"),
-        ("q Q0 d 1 3 t\nq Q0 d 2 2 t\n", "line 2: 'd' is ranked twice for query 'q'; drop one"),
+        ("q Q0 d 1 3 t\nq Q0 d 2 2 t\n", "line 2: 'd' is ranked twice for query 'q'; remove one of the lines"),
     ],
 )
 def test_wrong_runs(path: Path, text: str, message: str) -> None:
@@ -93,7 +93,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
 
 
 def test_ids_with_blanks_have_no_place(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="id 'a b' cannot be in a TREC file"):
+    with pytest.raises(DataError, match="id 'a b' cannot be written to a TREC file"):
         write_qrels({"q": {"a b": 1}}, tmp_path / "q.txt")
     assert not any(tmp_path.iterdir())
 

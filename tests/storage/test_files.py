@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.models.model_folder import HOLDS as OF_MODELS
@@ -31,11 +33,14 @@ def test_what_is_written_has_the_mode_of_any_new_file(tmp_path):
     try:
         with files.new_file(tmp_path / "file") as path:
             path.write_text("x")
+        with files.new_file(tmp_path / "tensors") as path:
+            save_file({"x": np.zeros(3)}, path)  # replaces the file by its own, which is private
         with files.new_folder(tmp_path / "folder", "marker") as path:
             (path / "marker").write_text("x")
     finally:
         os.umask(mask)
-    assert [oct((tmp_path / name).stat().st_mode & 0o777) for name in ("file", "folder")] == ["0o640", "0o750"]
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir()}
+    assert modes == {"file": "0o640", "tensors": "0o640", "folder": "0o750"}
 
 
 def test_pipes_and_devices_are_neither_read_nor_replaced(tmp_path):

@@ -158,7 +158,7 @@ def _report(made: DataFolder) -> None:
     )
     console.print(
         f"{counts['events']:,} events, {counts['marks']} marks, {counts['groups']:,} groups, "
-        f"lengths {counts['length_min']} to {counts['length_max']}; details are in {made.path / 'meta.json'}",
+        f"lengths {counts['length_min']} to {counts['length_max']}; details are in {made.path}/meta.json",
         markup=False,
     )
     if left_out := made.meta["left_out"]:

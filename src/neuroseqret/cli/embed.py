@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import progress, remarks
-from neuroseqret.cli.event_files import ANY_FORMAT
+from neuroseqret.cli.event_files import ANY_FORMAT, UNKNOWN_MARKS
 from neuroseqret.errors import UserError
 
 
@@ -20,6 +20,7 @@ def embed(
     query: bool = typer.Option(
         False, "--query", help="Embed as queries, whose times are unwarped, instead of as corpus sequences."
     ),
+    unknown_marks: str = UNKNOWN_MARKS,
 ) -> None:
     """Write the vectors of sequences to a Parquet file.
 
@@ -31,23 +32,22 @@ def embed(
     import pyarrow.parquet as pq
 
     from neuroseqret import methods
-    from neuroseqret.data.meaning import in_terms_of
+    from neuroseqret.data.meaning import unknown_marks_choice
     from neuroseqret.models.base import Embedder
-    from neuroseqret.models.model_folder import read_config
     from neuroseqret.readers import scan_or_read
     from neuroseqret.storage.files import new_file
 
     if out.suffix != ".parquet":
         raise UserError(f"{out}: vectors are written as Parquet; call it {out.stem}.parquet")
-    loaded, learned = methods.load(model), read_config(model)
+    choice, loaded = unknown_marks_choice(unknown_marks), methods.load(model)
     if not isinstance(loaded, Embedder):
         raise UserError(f"{model}: a {loaded.name!r} model has no embeddings, it only scores pairs; use a 'self' model")
     count = 0
     with new_file(out) as temporary:
         writer = None
         for batch in progress(scan_or_read(sequences), "embedding"):
-            batch = in_terms_of(batch, learned, sequences)
-            vectors = loaded.embed(batch, "query" if query else "corpus")
+            batch = loaded.meaning.apply(batch, choice, sequences)
+            vectors = loaded.embed(batch, "query" if query else "corpus", unknown_marks="keep")
             column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
             table = pa.table({"id": batch.ids, "embedding": column})
             writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")

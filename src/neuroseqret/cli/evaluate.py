@@ -121,7 +121,7 @@ def evaluate(
 
 def table(report: Report) -> Table:
     """Return a table with one row per method: best value bold, second best underlined, signs of significance."""
-    from neuroseqret.measures.measures import MEASURES
+    from neuroseqret.measures.table import MEASURES
 
     task = report.task
     ranked = "whole corpus" if task.protocol == "full" else "sampled lists"

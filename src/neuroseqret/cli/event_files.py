@@ -36,6 +36,12 @@ REPAIR = typer.Option(
 PICKLE = typer.Option(
     False, "--allow-pickle", help="Allow reading pickle files. Only containers and numbers are loaded from them."
 )
+UNKNOWN_MARKS = typer.Option(
+    "error",
+    "--unknown-marks",
+    metavar="CHOICE",
+    help="What to do with marks that the model never met: 'error', 'drop' the events, or 'keep' them as one mark.",
+)
 #: Appended to the help of files in commands without the options above.
 ANY_FORMAT = (
     "in any known format. If it needs --column, --repair or --allow-pickle, convert it first with "
@@ -47,7 +53,7 @@ def read_repaired(
     source: Path, repair: str | None, format: str | None, column: list[str], time_unit: str | None, allow_pickle: bool
 ) -> EventSequences:
     """Read a file, repair it as `--repair` says, and validate it."""
-    from neuroseqret.data.validation import repair as apply_repairs
+    from neuroseqret.data.repair import repair as apply_repairs
     from neuroseqret.readers import read
 
     sequences = read(

@@ -6,7 +6,7 @@ import math
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -51,6 +51,7 @@ def fit(
     interrupted, run the same command again: it continues where it stopped.
     """
     from neuroseqret import methods
+    from neuroseqret.models.base import Resumable
     from neuroseqret.models.model_folder import HOLDS
     from neuroseqret.storage.files import check_replaceable
 
@@ -63,11 +64,14 @@ def fit(
     method = methods.make(model, preset)
     begun = time.monotonic()
     checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
-    options: dict[str, Any] = {"checkpoint": checkpoint} if model in methods.MODELS else {}
-    if folder.queries is None and model not in methods.MODELS:
-        raise UserError(f"{data}: has no queries, and {model!r} cannot be trained without them; use --model self")
-    queries: Any = folder.queries  # None: the model then learns from sub-sequences
-    method.fit(queries, folder.corpus, folder.relevance, seed=seed, max_seconds=max_seconds, **options)
+    method.fit(
+        folder.queries,  # without any, a method that needs labels learns from sub-sequences
+        folder.corpus,
+        folder.relevance,
+        seed=seed,
+        max_seconds=max_seconds,
+        checkpoint=checkpoint if isinstance(method, Resumable) else None,
+    )
     method.save(out)
     shutil.rmtree(checkpoint, ignore_errors=True)
     if (clock := _clock(method, folder.corpus.time_unit)) is not None:
@@ -77,10 +81,9 @@ def fit(
 
 def _clock(method: RelevanceModel, unit: str | None) -> str | None:
     """Describe the learned time scale, so that a wrong unit is noticed; None if the method has no time scale."""
-    from neuroseqret.processes.time_scale import TimeScale
-
-    scale = getattr(getattr(method, "first_stage", method), "scale", None)
-    if not isinstance(scale, TimeScale):
+    card = method.to_state().card
+    scale = card.time_scale if card.first_stage is None else card.first_stage.time_scale
+    if scale is None:
         return None
     low, middle, high = (max(math.exp(scale.mean + k * scale.sd) - scale.eps, 0.0) for k in (-1, 0, 1))
     return f"gaps between events: typically {middle:.3g}{f' {unit}' if unit else ''}, mostly {low:.3g} to {high:.3g}"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from neuroseqret.cli.console import out, progress, remarks
-from neuroseqret.cli.event_files import ANY_FORMAT
+from neuroseqret.cli.event_files import ANY_FORMAT, UNKNOWN_MARKS
 from neuroseqret.cli.listing import Command
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    from neuroseqret.data.meaning import Meaning
     from neuroseqret.data.sequences import EventSequences
     from neuroseqret.index import Index
 
@@ -60,17 +61,18 @@ def create(
         min=1,
         help="Number of events from the start of one window to the start of the next. Needs --window.",
     ),
+    unknown_marks: str = UNKNOWN_MARKS,
 ) -> None:
     """Create an index of a corpus.
 
     If this is interrupted, continue with 'neuroseqret index add'.
     """
     from neuroseqret.index import Index
-    from neuroseqret.models.model_folder import read_config
+    from neuroseqret.models.model_folder import read_card
 
     if step is not None and window is None:
         raise UserError("--step needs --window; add it or leave out --step")
-    batches = _scan(corpus, read_config(model))
+    batches = _scan(corpus, read_card(model).meaning, unknown_marks)
     first = list(islice(batches, 1))  # report a bad file before anything is written
     made = Index.create(model, target, candidates=candidates, hash=hash_name, window_events=window, window_step=step)
     _add(made, chain(first, batches), corpus, upsert=False)
@@ -81,6 +83,7 @@ def add(
     folder: Path = INDEX,
     corpus: Path = CORPUS,
     upsert: bool = typer.Option(False, "--upsert", help="Replace sequences whose id is already in the index."),
+    unknown_marks: str = UNKNOWN_MARKS,
 ) -> None:
     """Add sequences to an index.
 
@@ -89,7 +92,7 @@ def add(
     from neuroseqret.index import Index
 
     index = Index.open(folder)
-    _add(index, _scan(corpus, index.config.model_dump()), corpus, upsert)
+    _add(index, _scan(corpus, index.config.meaning, unknown_marks), corpus, upsert)
 
 
 @index_app.command(cls=Command)
@@ -128,12 +131,13 @@ def info(
             out.print(f"{name.replace('_', ' ')}: {shown}", markup=False)
 
 
-def _scan(corpus: Path, learned: Mapping[str, Any]) -> Iterator[EventSequences]:
-    """Read the corpus in batches, with marks numbered as in the model of this configuration."""
-    from neuroseqret.data.meaning import in_terms_of
+def _scan(corpus: Path, meaning: Meaning, unknown_marks: str) -> Iterator[EventSequences]:
+    """Read the corpus in batches, with marks numbered as the model's."""
+    from neuroseqret.data.meaning import unknown_marks_choice
     from neuroseqret.readers import scan_or_read
 
-    return (in_terms_of(batch, learned, corpus) for batch in scan_or_read(_file(corpus), _BATCH))
+    choice = unknown_marks_choice(unknown_marks)
+    return (meaning.apply(batch, choice, corpus) for batch in scan_or_read(_file(corpus), _BATCH))
 
 
 def _file(corpus: Path) -> Path:
@@ -144,7 +148,8 @@ def _file(corpus: Path) -> Path:
 
 
 def _add(index: Index, batches: Iterator[EventSequences], corpus: Path, upsert: bool) -> None:
-    done = index.add(progress(batches, "indexing", _number_of_batches(corpus)), upsert=upsert)
+    shown = progress(batches, "indexing", _number_of_batches(corpus))
+    done = index.add(shown, upsert=upsert, unknown_marks="keep")  # decided by `_scan`, where the file is known
     index.refresh()
     parts = [f"{done.added:,} sequences added"]
     if done.replaced:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from neuroseqret.cli.console import out, progress, remarks
-from neuroseqret.cli.event_files import ANY_FORMAT
+from neuroseqret.cli.event_files import ANY_FORMAT, UNKNOWN_MARKS
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -52,9 +52,10 @@ def search(
         metavar="DIR",
         help="Write pictures that explain the best hit of each query to this folder.",
     ),
+    unknown_marks: str = UNKNOWN_MARKS,
 ) -> None:
     """Search an index with query sequences."""
-    from neuroseqret.data.meaning import in_terms_of
+    from neuroseqret.data.meaning import unknown_marks_choice
     from neuroseqret.index import Index
     from neuroseqret.readers import read
 
@@ -65,7 +66,8 @@ def search(
         from neuroseqret.explanation import explainable
 
         explainable(index.model)  # report the error before the search, not after it
-    asked = in_terms_of(read(sequences), index.config.model_dump(), sequences)
+    choice = unknown_marks_choice(unknown_marks)
+    asked = index.config.meaning.apply(read(sequences), choice, sequences)
     found = index.search(
         asked,
         k,
@@ -74,6 +76,7 @@ def search(
         where=where,
         exhaustive=exhaustive,
         expand=expand,
+        unknown_marks="keep",  # decided above, where the file is known
     )
     _print(found, form)
     if explain is not None:

@@ -1,0 +1,17 @@
+"""The data model: event sequences, and which of them are relevant to which.
+
+- `sequences.py`: `EventSequences`, many sequences as columns
+- `sequence.py`: `EventSequence`, one of them
+- `columns.py`: the Arrow columns behind them: types, order, conversion
+- `equality.py`: comparison by value and fingerprints
+- `frames.py`: conversion to pandas and polars
+- `validation.py`: what is wrong with sequences, with place and remedy
+- `repair.py`: repairs of what is wrong
+- `meaning.py`: mark names and time unit of data and model compared
+- `relevance.py`: which corpus sequences answer which query
+- `splits.py`: train, validation and test queries; the unseen half of a corpus; negatives
+- `windows.py`: sequences cut into windows
+- `subsequences.py`: relevance for unlabelled data, from parts of the same sequence
+- `statistics.py`: the numbers that `neuroseqret data info` prints
+- `batching.py`: padded tensors
+"""

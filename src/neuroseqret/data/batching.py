@@ -1,8 +1,7 @@
-"""Ragged sequences to padded tensors: right-padded, grouped by length so that little is padding.
+"""Turn ragged sequences into tensors, padded on the right and grouped by length so that little is padding.
 
-Times are made relative to each sequence's start in float64 before anything is rounded, so that clocks that
-count from an epoch lose nothing. Padding repeats no mark: padded marks are 0 and padded times are 0, and
-`mask` tells which positions are events.
+Times become relative to the start of their sequence while they are still float64, so that clocks that count from an
+epoch lose nothing. Padded times and marks are 0; `mask` says which positions are events.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from neuroseqret.data.sequences import EventSequences, IntArray
 class Batch:
     """Sequences side by side, B of them, the longest with L events."""
 
-    rows: IntArray  # (B,) which sequences of the source these are
-    times: Tensor  # (B, L) float64, since the sequence's start
+    rows: IntArray  # (B,) row numbers of these sequences in the source
+    times: Tensor  # (B, L) float64, since the start of the sequence
     marks: Tensor  # (B, L) int64
     lengths: Tensor  # (B,) int64
     spans: Tensor  # (B,) float64: end minus start of the observation window
@@ -34,22 +33,18 @@ class Batch:
 
     @property
     def gaps(self) -> Tensor:
-        """(B, L) float64: time since the previous event, for the first event since the start; 0 in the padding."""
+        """(B, L) float64: time since the previous event (of the first event: since the start); 0 in the padding."""
         before = torch.nn.functional.pad(self.times, (1, 0))[:, :-1]
         return torch.where(self.mask, self.times - before, 0.0)
-
-    def to(self, device: torch.device | str) -> Batch:
-        tensors = (self.times, self.marks, self.lengths, self.spans)
-        return Batch(self.rows, *(t.to(device) for t in tensors))
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 def pad(sequences: EventSequences, rows: IntArray | None = None) -> Batch:
-    """The given rows (all by default) as one padded batch, by one gather and no loop over sequences.
+    """Return the given rows (all by default) as one padded batch, without a loop over sequences.
 
-    The start is the observation window's where it is known, else the first event's time; likewise the end.
+    The start is that of the observation window where it is known, else the time of the first event; likewise the end.
     """
     rows = np.arange(len(sequences)) if rows is None else np.asarray(rows, dtype=np.int64)
     begin = sequences.offsets[rows]
@@ -71,16 +66,16 @@ def pad(sequences: EventSequences, rows: IntArray | None = None) -> Batch:
 
 
 def rows_by_length(lengths: IntArray, max_events: int, max_rows: int = 4096) -> list[IntArray]:
-    """Rows cut into batches of like length, each with at most `max_events` positions, padding included.
+    """Divide rows into batches of similar length, each with at most `max_events` positions including padding.
 
-    A sequence longer than `max_events` is a batch of its own. Equal lengths keep their order, so that the same
+    A sequence longer than `max_events` is a batch of its own. Rows of equal length keep their order, so that the same
     data give the same batches.
     """
     order = np.argsort(lengths, kind="stable")
     padded = np.maximum(lengths[order], 1)
     batches, begin = [], 0
     while begin < len(order):
-        # Sorted lengths rise, so count * longest rises too: the last fitting row is found by bisection.
+        # Lengths are sorted, so count * longest increases: bisection finds the last row that fits.
         reach = padded[begin : begin + max_rows]
         fits = int(np.searchsorted(reach * np.arange(1, len(reach) + 1), max_events, side="right"))
         batches.append(order[begin : begin + max(fits, 1)])
@@ -89,13 +84,13 @@ def rows_by_length(lengths: IntArray, max_events: int, max_rows: int = 4096) -> 
 
 
 def batches(sequences: EventSequences, max_events: int = 16384) -> Iterator[Batch]:
-    """All sequences as padded batches of like length; put results back in place by `batch.rows`."""
+    """Yield all sequences as padded batches of similar length; `batch.rows` says where results belong."""
     for rows in rows_by_length(sequences.lengths, max_events):
         yield pad(sequences, rows)
 
 
 def join(first: Batch, second: Batch) -> Batch:
-    """Two batches as one, padded to the longer."""
+    """Join two batches, padded to the longer one."""
     width = max(first.times.shape[1], second.times.shape[1])
 
     def both(a: Tensor, b: Tensor) -> Tensor:

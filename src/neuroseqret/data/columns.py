@@ -1,8 +1,7 @@
-"""The Arrow columns behind `EventSequences`: their types, their order, and how foreign columns become them."""
+"""The Arrow columns behind `EventSequences`: their types, their order, and the conversion of other columns to them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from neuroseqret.errors import DataError
 TIMES_TYPE = pa.large_list(pa.float64())
 MARKS_TYPE = pa.large_list(pa.int32())
 STRING = pa.large_string()
-#: The columns that mean something to the library, in canonical order; any other column is metadata.
+#: The columns that the library interprets, in canonical order; any other column is metadata.
 CANONICAL = {
     "id": STRING,
     "times": TIMES_TYPE,
@@ -26,7 +25,7 @@ CANONICAL = {
     "group": STRING,
 }
 REQUIRED = ("id", "times", "marks")
-#: Key of the Arrow schema's metadata under which mark names and time unit travel, as JSON.
+#: Key in the metadata of the Arrow schema that holds mark names and time unit, as JSON.
 MEANING_KEY = b"neuroseqret"
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +34,7 @@ Meaning = tuple[tuple[str, ...] | None, str | None]
 
 
 def one_chunk(table: pa.Table) -> pa.Table:
-    """Every column as exactly one chunk; a column without rows gets an empty one."""
+    """Return the table with exactly one chunk per column, empty if there are no rows."""
     if all(column.num_chunks == 1 for column in table.columns):
         return table
     return pa.table(
@@ -45,23 +44,23 @@ def one_chunk(table: pa.Table) -> pa.Table:
 
 
 def in_order(table: pa.Table) -> pa.Table:
-    """The columns in canonical order, metadata last and as they come."""
+    """Return the table with its columns in canonical order, then metadata in the given order."""
     known = [name for name in CANONICAL if name in table.column_names]
     return table.select(known + [name for name in table.column_names if name not in CANONICAL])
 
 
 def canonical_table(table: pa.Table) -> pa.Table:
-    """A table with the types and order of `CANONICAL`; a `DataError` says what cannot be made so."""
+    """Return the table with the types and order of `CANONICAL`; raise a `DataError` if a column cannot be converted."""
     names = table.column_names
     for name in REQUIRED:
         if name not in names:
             raise DataError(
                 f"no column {name!r}",
-                remedy=f"tell neuroseqret.read by columns=... which one it is (columns found: {', '.join(names)})",
+                remedy=f"read it with neuroseqret.read and say columns={{...}} (columns found: {', '.join(names)})",
             )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"column {twice!r} occurs more than once", remedy="rename one")
+        raise DataError(f"column {twice!r} occurs more than once", remedy="rename one of them")
     columns = {name: _cast(name, column) for name, column in zip(names, table.columns, strict=True)}
     made = one_chunk(in_order(pa.table(columns)))
     _check_events(made)
@@ -69,7 +68,7 @@ def canonical_table(table: pa.Table) -> pa.Table:
 
 
 def _cast(name: str, column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column in its canonical type; text in other columns becomes large text, so that all of it fits together."""
+    """Return the column in its canonical type; text in metadata becomes large text, so that batches can be joined."""
     wanted = CANONICAL.get(name)
     if wanted is None and (pa.types.is_string(column.type) or pa.types.is_string_view(column.type)):
         wanted = STRING
@@ -84,7 +83,7 @@ def _cast(name: str, column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunke
 
 
 def _check_events(table: pa.Table) -> None:
-    """Every row has its times and as many marks, and none of them is null."""
+    """Check that every row has times and as many marks, none of them null."""
     ids, times, marks = (table.column(name).chunk(0) for name in REQUIRED)
     for name, column in (("times", times), ("marks", marks)):
         if column.null_count:
@@ -112,31 +111,31 @@ def _check_events(table: pa.Table) -> None:
 
 
 def flat_times(times: npt.ArrayLike) -> FloatArray:
-    """Times as a flat contiguous float64 array."""
+    """Return times as a flat contiguous float64 array."""
     try:
         values = np.ascontiguousarray(times, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"times are not numbers ({error})", remedy="give them as numbers") from error
     if np.asarray(times).dtype.kind in "mM":
         raise DataError(
-            "times are dates, whose unit a number does not tell",
+            "times are dates, which do not say in which unit to count",
             remedy="give them as numbers, such as seconds: (dates - dates[0]) / np.timedelta64(1, 's')",
         )
     if np.ndim(times) != 1:
-        raise DataError(f"times have {np.ndim(times)} dimensions, not 1")
+        raise DataError(f"times have {np.ndim(times)} dimensions, not 1", remedy="give one flat list")
     return values
 
 
 def flat_marks(marks: npt.ArrayLike) -> npt.NDArray[np.int32]:
-    """Marks as a flat contiguous int32 array; a value that is no such integer is an error."""
+    """Return marks as a flat contiguous int32 array; any other value is an error."""
     try:
         values = np.asarray(marks)
     except ValueError as error:
         raise DataError(
-            "marks are lists of unequal length, not one flat list", remedy="give one mark an event"
+            "marks are lists of unequal length, not one flat list", remedy="give one mark per event"
         ) from error
     if values.ndim != 1:
-        raise DataError(f"marks have {values.ndim} dimensions, not 1")
+        raise DataError(f"marks have {values.ndim} dimensions, not 1", remedy="give one flat list")
     if values.dtype == np.int32:
         return np.ascontiguousarray(values)
     if not len(values):
@@ -158,16 +157,21 @@ def table_of(
     columns: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> pa.Table:
-    """The canonical table of flat events, offsets and columns (None: there is none; no `id`: numbers)."""
+    """Make the canonical table of flat events, offsets and columns.
+
+    A column that is None is left out; without `id` the sequences are numbered.
+    """
     events_times, events_marks = flat_times(times), flat_marks(marks)
     cuts = np.ascontiguousarray(offsets, dtype=np.int64)
     events = len(events_times)
     if events != len(events_marks):
         raise DataError(f"{events} times but {len(events_marks)} marks", remedy="give one mark per time")
     if cuts.ndim != 1 or not len(cuts) or cuts[0] != 0 or cuts[-1] != events or (np.diff(cuts) < 0).any():
-        raise DataError(f"offsets must rise from 0 to the number of events, {events}")
+        raise DataError(
+            f"offsets must rise from 0 to the number of events, {events}", remedy="give n + 1 offsets for n sequences"
+        )
     if taken := [name for name in metadata if name in CANONICAL]:
-        raise DataError(f"{taken[0]!r} is not metadata", remedy="give it by its own argument")
+        raise DataError(f"{taken[0]!r} is not metadata", remedy="pass it as its own argument")
     number = len(cuts) - 1
     given = {
         **columns,
@@ -179,14 +183,16 @@ def table_of(
     made = {name: as_column(name, values) for name, values in given.items() if values is not None}
     for name, column in made.items():
         if len(column) != number:
-            raise DataError(f"column {name!r} has {len(column)} rows, the offsets make {number} sequences")
+            raise DataError(
+                f"column {name!r} has {len(column)} rows for {number} sequences", remedy="give one value per sequence"
+            )
     return in_order(pa.table(made))
 
 
 def joined_events(
     sequences: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]],
 ) -> tuple[FloatArray, npt.NDArray[Any], IntArray]:
-    """Flat times, flat marks and offsets of (times, marks) pairs."""
+    """Return flat times, flat marks and offsets of (times, marks) pairs."""
     pairs = [(flat_times(times), np.asarray(marks)) for times, marks in sequences]
     for row, (times, marks) in enumerate(pairs):
         if times.shape != marks.shape:
@@ -202,25 +208,25 @@ def joined_events(
 
 
 def event_values(column: pa.Array, lengths: IntArray) -> pa.Array | None:
-    """The flat values of a list column with one value an event, such as an amount; None for any other column."""
+    """Return the flat values of a list column with one value per event, such as an amount; None for other columns."""
     if not is_plain_list(column.type) or column.null_count:
         return None
     return column.flatten() if np.array_equal(column.value_lengths().to_numpy(), lengths) else None
 
 
 def event_lists(values: pa.Array, events: IntArray, offsets: IntArray) -> pa.LargeListArray:
-    """A list column of some events' values, cut into sequences by `offsets`."""
+    """Return a list column with the values of the given events, divided into sequences by `offsets`."""
     return pa.LargeListArray.from_arrays(pa.array(offsets), values.take(pa.array(events)))
 
 
 def selected_rows(key: Any, number: int) -> IntArray:
-    """Rows from 0 that a mask or integers (negative ones count from the end) select out of `number`."""
+    """Return the row numbers that a mask or integers select out of `number`; negative integers count from the end."""
     rows = np.asarray(key)
     if rows.ndim != 1:
         raise IndexError(f"sequences are selected by one dimension, not by {rows.ndim}")
     if rows.dtype == bool:
         if len(rows) != number:
-            raise IndexError(f"a mask of {len(rows)} does not fit {number} sequences")
+            raise IndexError(f"a mask of length {len(rows)} does not fit {number} sequences")
         return np.flatnonzero(rows)
     if not len(rows):
         return np.empty(0, np.int64)
@@ -228,72 +234,32 @@ def selected_rows(key: Any, number: int) -> IntArray:
         raise TypeError(f"sequences are selected by integers, slices or masks, not by {rows.dtype}")
     rows = rows.astype(np.int64)
     if rows.min() < -number or rows.max() >= number:
-        raise IndexError(f"row {rows.min() if rows.min() < -number else rows.max()} of {number} sequences")
+        raise IndexError(
+            f"there is no row {rows.min() if rows.min() < -number else rows.max()} among {number} sequences"
+        )
     return np.where(rows < 0, rows + number, rows)
 
 
 def as_column(name: str, values: Any) -> pa.Array:
-    """Values of any kind as one Arrow array, of the canonical type if the column has one."""
+    """Return any values as one Arrow array, of the canonical type if the column has one."""
     try:
         if not isinstance(values, (pa.Array, pa.ChunkedArray)):
             values = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"column {name!r} cannot be made of these values ({error})") from error
+        raise DataError(
+            f"column {name!r} cannot be made of these values ({error})", remedy="give values of one type"
+        ) from error
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     return _cast(name, values)
-
-
-def same_values(mine: pa.Array, theirs: pa.Array) -> bool:
-    """Equal value by value, at any depth; null equals null and NaN equals NaN.
-
-    How Arrow encodes text, bytes and lists (dictionary, large or not) does not count, other types do.
-    """
-    mine, theirs = _plain(mine), _plain(theirs)
-    if len(mine) != len(theirs):
-        return False
-    if mine.type == theirs.type and mine.equals(theirs):
-        return True
-    if not mine.is_null().equals(theirs.is_null()):
-        return False
-    mine, theirs = mine.drop_null(), theirs.drop_null()
-    if is_plain_list(mine.type) and is_plain_list(theirs.type):
-        lengths = (array.value_lengths().to_numpy() for array in (mine, theirs))
-        return np.array_equal(*lengths) and same_values(mine.flatten(), theirs.flatten())
-    if pa.types.is_struct(mine.type) and pa.types.is_struct(theirs.type):
-        names = ([column.name for column in array.type] for array in (mine, theirs))
-        return list(next(names)) == list(next(names)) and all(map(same_values, mine.flatten(), theirs.flatten()))
-    if mine.type != theirs.type:
-        return False
-    if pa.types.is_floating(mine.type):
-        return np.array_equal(mine.to_numpy(), theirs.to_numpy(), equal_nan=True)
-    return mine.equals(theirs)
 
 
 def is_plain_list(type_: pa.DataType) -> bool:
     return pa.types.is_list(type_) or pa.types.is_large_list(type_)
 
 
-def _plain(array: pa.Array) -> pa.Array:
-    """Dictionaries decoded, text and bytes in their large form."""
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_string(array.type) or pa.types.is_string_view(array.type):
-        return array.cast(STRING)
-    if pa.types.is_binary(array.type) or pa.types.is_binary_view(array.type):
-        return array.cast(pa.large_binary())
-    return array
-
-
-def same_tables(mine: pa.Table, theirs: pa.Table) -> bool:
-    """Same columns in the same order with the same values; see `same_values`. One chunk a column."""
-    return mine.column_names == theirs.column_names and all(
-        same_values(a.chunk(0), b.chunk(0)) for a, b in zip(mine.columns, theirs.columns, strict=True)
-    )
-
-
 def joined_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of all tables; a column that one lacks is null there."""
+    """Join the rows of all tables; a column that one of them lacks is null there."""
     try:
         return one_chunk(in_order(pa.concat_tables(tables, promote_options="default")))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -301,13 +267,13 @@ def joined_tables(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def with_meaning(table: pa.Table, mark_names: Sequence[str] | None, time_unit: str | None) -> pa.Table:
-    """The table with mark names and time unit in its schema's metadata."""
+    """Return the table with mark names and time unit in the metadata of its schema."""
     text = json.dumps({"mark_names": mark_names, "time_unit": time_unit}, ensure_ascii=False)
     return table.replace_schema_metadata({MEANING_KEY: text.encode()})
 
 
 def meaning_of(table: pa.Table) -> Meaning:
-    """Mark names and time unit that `with_meaning` has put there, None where there are none."""
+    """Return the mark names and the time unit that `with_meaning` stored, None for what is missing."""
     text = (table.schema.metadata or {}).get(MEANING_KEY)
     if text is None:
         return None, None
@@ -316,33 +282,19 @@ def meaning_of(table: pa.Table) -> Meaning:
         names, unit = found.get("mark_names"), found.get("time_unit")
         return None if names is None else tuple(map(str, names)), None if unit is None else str(unit)
     except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"the schema's entry {MEANING_KEY.decode()!r} is damaged ({error})") from error
+        raise DataError(
+            f"the entry {MEANING_KEY.decode()!r} of the schema is damaged ({error})", remedy="write the table again"
+        ) from error
 
 
 def one_meaning(meanings: Sequence[Meaning]) -> Meaning:
-    """The mark names and time unit that all parts share; it is an error if they differ."""
+    """Return the mark names and the time unit that all parts share; raise a `DataError` if they differ."""
     if not meanings:
         return None, None
     names, unit = meanings[0]
     for other_names, other_unit in meanings[1:]:
         if other_names != names:
-            raise DataError(f"mark names differ: {names} and {other_names}", remedy="map the marks")
+            raise DataError(f"mark names differ: {names} and {other_names}", remedy="number the marks alike")
         if other_unit != unit:
-            raise DataError(f"time units differ: {unit} and {other_unit}", remedy="convert one")
+            raise DataError(f"time units differ: {unit} and {other_unit}", remedy="convert one of them")
     return names, unit
-
-
-def fingerprint(table: pa.Table, mark_names: Sequence[str] | None, time_unit: str | None) -> str:
-    """A hash of ids, events, windows, groups, sources, splits and meaning, the same for equal content."""
-    digest = hashlib.blake2b(repr((mark_names, time_unit)).encode(), digest_size=16)
-    for name in [*CANONICAL, "source", "split"]:
-        digest.update(f"|{name}|".encode())
-        if name not in table.column_names:
-            continue
-        column = table.column(name).chunk(0)
-        if name in ("times", "marks"):
-            digest.update(np.diff(column.offsets.to_numpy()).tobytes())
-            digest.update(column.flatten().to_numpy().tobytes())
-        else:
-            digest.update(repr(column.to_pylist()).encode())
-    return digest.hexdigest()

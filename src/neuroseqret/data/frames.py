@@ -1,4 +1,4 @@
-"""Batches of sequences as data frames of pandas and polars, one row a sequence."""
+"""Convert batches of sequences to data frames of pandas and polars, one row per sequence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def to_pandas(sequences: EventSequences) -> pandas.DataFrame:
-    """The frame behind `EventSequences.to_pandas`."""
+    """Return the frame of `EventSequences.to_pandas`."""
     try:
         import pandas
     except ImportError as error:
@@ -30,7 +30,7 @@ def to_pandas(sequences: EventSequences) -> pandas.DataFrame:
 
 
 def to_polars(sequences: EventSequences) -> polars.DataFrame:
-    """The frame behind `EventSequences.to_polars`."""
+    """Return the frame of `EventSequences.to_polars`."""
     try:
         import polars
     except ImportError as error:

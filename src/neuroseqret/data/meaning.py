@@ -15,14 +15,22 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 
+from neuroseqret.data.repair import keep_events
 from neuroseqret.data.sequences import EventSequences, IntArray
-from neuroseqret.data.validation import keep_events
 from neuroseqret.errors import DataError, UserError
 
 #: What to do with an event whose mark is not known: refuse it, leave the event out, or keep it as one unknown mark.
 UnknownMarks = Literal["error", "drop", "keep"]
 #: The name of the mark that stands for all unknown ones where they are kept.
 UNKNOWN = "(unknown)"
+
+
+def unknown_marks_choice(text: str) -> UnknownMarks:
+    """Return the choice that a user named, or raise a `UserError` that lists them."""
+    for choice in get_args(UnknownMarks):
+        if text == choice:
+            return choice
+    raise UserError(f"unknown marks can be {', '.join(get_args(UnknownMarks))}, not {text!r}")
 
 
 @dataclass(frozen=True)
@@ -50,8 +58,7 @@ class Meaning:
         time unit is an error. `unknown_marks` decides about marks that are not known here; `keep` makes them one mark
         called `(unknown)`, or keeps their numbers where marks have no names.
         """
-        if unknown_marks not in get_args(UnknownMarks):
-            raise UserError(f"unknown_marks is one of {', '.join(get_args(UnknownMarks))}, not {unknown_marks!r}")
+        unknown_marks = unknown_marks_choice(unknown_marks)
         self._check_unit(sequences, file)
         if self._is_spoken_by(sequences):
             return sequences

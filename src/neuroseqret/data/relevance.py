@@ -1,7 +1,7 @@
-"""Who is relevant to whom: for every query the corpus sequences that answer it.
+"""Relevance: for every query, the corpus sequences that answer it.
 
-Relevant means the same group, unless TREC qrels say otherwise. The pairs are kept as sorted corpus rows with
-offsets (one run of rows a query), so that a million sequences cost no dictionary.
+Sequences of the same group are relevant to one another, unless TREC qrels say otherwise. The pairs are stored as sorted
+corpus rows with offsets (one run of rows per query), so that a million sequences need no dictionary.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from neuroseqret.errors import DataError
 
 @dataclass(frozen=True)
 class Relevance:
-    """The relevant corpus rows of each query, and the corpus' own labels where groups gave them.
+    """The relevant corpus rows of each query, and the labels of all sequences where relevance comes from groups.
 
-    `rows[offsets[q]:offsets[q + 1]]` are the corpus rows relevant to query q, sorted. `labels` numbers the group
-    of every corpus sequence and `query_labels` that of every query (the same numbers); both are None when the
-    relevance came from qrels.
+    `rows[offsets[q]:offsets[q + 1]]` are the corpus rows relevant to query q, sorted. `labels` is the number of the
+    group of every corpus sequence, `query_labels` that of every query; both are None if relevance comes from qrels.
     """
 
     offsets: IntArray
@@ -36,11 +35,11 @@ class Relevance:
 
     @classmethod
     def from_groups(cls, queries: EventSequence | EventSequences, corpus: EventSequences) -> Relevance:
-        """Relevant = same `group`."""
+        """Make the relevance in which sequences of the same `group` are relevant."""
         queries = EventSequences.of(queries)
         if queries.groups is None or corpus.groups is None:
             side = "queries have" if queries.groups is None else "corpus has"
-            raise DataError(f"the {side} no groups", remedy="add a 'group' column or a qrels file")
+            raise DataError(f"the {side} no groups", remedy="add a column 'group' or a qrels file")
         both = pa.concat_arrays([corpus.groups, queries.groups]).dictionary_encode()
         codes = both.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         labels, query_labels = codes[: len(corpus)], codes[len(corpus) :]
@@ -51,7 +50,7 @@ class Relevance:
         return cls(*_runs(order, begin, stop), len(corpus), labels, query_labels)
 
     def fingerprint(self) -> str:
-        """A hash of who is relevant to whom."""
+        """Return a hash of all relevant pairs."""
         digest = hashlib.blake2b(digest_size=16)
         for part in (self.offsets, self.rows):
             digest.update(np.ascontiguousarray(part).tobytes())
@@ -61,22 +60,22 @@ class Relevance:
     def from_qrels(
         cls, queries: EventSequence | EventSequences, corpus: EventSequences, qrels: Mapping[str, Mapping[str, int]]
     ) -> Relevance:
-        """Relevant = judged above 0; a judged id that is neither query nor corpus is an error, not skipped."""
+        """Make the relevance in which sequences judged above 0 are relevant; an unknown id in the qrels is an error."""
         queries = EventSequences.of(queries)
         row_of = {id_: row for row, id_ in enumerate(corpus.ids.to_pylist())}
         query_ids = queries.ids.to_pylist()
         if unknown := set(qrels) - set(query_ids):
             raise DataError(
-                f"qrels judge query {min(unknown)!r}, which is not among the queries",
-                remedy="give the qrels of these queries",
+                f"the qrels contain query {min(unknown)!r}, which is not among the queries",
+                remedy="use the qrels that belong to these queries",
             )
         lists = []
         for query in query_ids:
             judged = qrels.get(query, {})
             if missing := [doc for doc in judged if doc not in row_of]:
                 raise DataError(
-                    f"qrels of query {query!r} name {missing[0]!r}, which is not in the corpus",
-                    remedy="give the qrels of this corpus",
+                    f"the qrels of query {query!r} contain {missing[0]!r}, which is not in the corpus",
+                    remedy="use the qrels that belong to this corpus",
                 )
             relevant = [row_of[doc] for doc, grade in judged.items() if grade > 0]
             lists.append(np.sort(np.array(relevant, dtype=np.int64)))
@@ -93,18 +92,18 @@ class Relevance:
         return np.diff(self.offsets)
 
     def of(self, query: int) -> IntArray:
-        """Corpus rows relevant to a query, sorted."""
+        """Return the corpus rows relevant to a query, sorted."""
         return self.rows[self.offsets[query] : self.offsets[query + 1]]
 
     def select_queries(self, queries: npt.NDArray[np.integer | np.bool_]) -> Relevance:
-        """The same for some of the queries, by rows or mask."""
+        """Return the relevance of some queries, selected by rows or mask."""
         chosen = np.arange(len(self))[queries]
         offsets, rows = _runs(self.rows, self.offsets[chosen], self.offsets[chosen + 1])
         query_labels = None if self.query_labels is None else self.query_labels[chosen]
         return Relevance(offsets, rows, self.corpus_size, self.labels, query_labels)
 
     def select_corpus(self, corpus: npt.NDArray[np.integer | np.bool_]) -> Relevance:
-        """The same against a part of the corpus, by rows or mask; row numbers become those of the part."""
+        """Return the relevance against some corpus rows, selected by rows or mask and numbered anew."""
         chosen = np.arange(self.corpus_size)[corpus]
         new_row = np.full(self.corpus_size, -1, np.int64)
         new_row[chosen] = np.arange(len(chosen))
@@ -116,7 +115,7 @@ class Relevance:
         return Relevance(offsets, kept[kept >= 0][order], len(chosen), labels, self.query_labels)
 
     def matrix(self, queries: IntArray | None = None) -> npt.NDArray[np.bool_]:
-        """Dense (queries, corpus) truth table, for evaluation and small batches."""
+        """Return the dense (queries, corpus) table of truth values, for small data."""
         part = self if queries is None else self.select_queries(queries)
         dense = np.zeros((len(part), self.corpus_size), bool)
         dense[np.repeat(np.arange(len(part)), part.counts), part.rows] = True
@@ -124,7 +123,7 @@ class Relevance:
 
 
 def _runs(values: IntArray, begin: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:
-    """Offsets and concatenation of the runs `values[begin[i]:stop[i]]`."""
+    """Return offsets and concatenation of the runs `values[begin[i]:stop[i]]`."""
     lengths = stop - begin
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     picked = np.repeat(begin - offsets[:-1], lengths) + np.arange(offsets[-1])

@@ -1,4 +1,4 @@
-"""`EventSequence`: one event sequence, a row of a batch or made by hand."""
+"""`EventSequence`: one event sequence, either a row of a batch or made by hand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
 from neuroseqret.data.columns import FloatArray
+from neuroseqret.data.equality import same_tables
 from neuroseqret.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
 class EventSequence:
-    """One sequence: views on the arrays of the batch that it came from, or made by hand."""
+    """One event sequence; a row of a batch shares the arrays of the batch."""
 
     id: str
     times: FloatArray
@@ -42,7 +43,7 @@ class EventSequence:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        # A pickled row takes its own row along, not the whole table that it came from.
+        # Pickle only this row, not the whole table that it came from.
         origin = None if self.origin is None else (self.origin[0].take([self.origin[1]]), 0)
         return {**self.__dict__, "origin": origin}
 
@@ -55,7 +56,7 @@ class EventSequence:
         if (self.id, self.mark_names, self.time_unit) != (other.id, other.mark_names, other.time_unit):
             return False
         mine, theirs = batch_table([self]), batch_table([other])
-        return arrow.same_tables(mine, theirs)
+        return same_tables(mine, theirs)
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal by value, so not hashable
 
@@ -67,7 +68,7 @@ class EventSequence:
 
 
 def batch_table(rows: Sequence[EventSequence]) -> pa.Table:
-    """The table of a batch of single sequences, with the columns that any of them has, null where one has none."""
+    """Return the table of a batch of single sequences; a column that a sequence lacks is null there."""
     origins = [row.origin for row in rows if row.origin is not None]
     if not origins:
         return _table_by_hand(rows)

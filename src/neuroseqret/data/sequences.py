@@ -1,11 +1,11 @@
-"""`EventSequences`: many event sequences as ragged Arrow columns, and `EventSequence`, one of them.
+"""`EventSequences`: many event sequences as ragged Arrow columns.
 
-A sequence is a list of events (t_1, x_1), ..., (t_n, x_n), t_1 <= ... <= t_n, with times t as float64 and
-marks x as integers from 0, seen through an observation window [start, end]. The events of all sequences lie
-in two flat arrays; sequence i owns `times[offsets[i]:offsets[i + 1]]`. What the integers mean (`mark_names`)
-and what one unit of time is (`time_unit`) travels with the data.
+A sequence is a list of events (t_1, x_1), ..., (t_n, x_n), t_1 <= ... <= t_n, with times t as float64 and marks x as
+integers from 0, seen through an observation window [start, end]. The events of all sequences are stored in two flat
+arrays; sequence i owns `times[offsets[i]:offsets[i + 1]]`. What the integers mean (`mark_names`) and what one unit of
+time is (`time_unit`) is part of the data.
 
-The columns live in one Arrow table, so that a slice, Parquet and the store copy nothing.
+All columns are in one Arrow table, so that slices, Parquet and the store copy nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
-from neuroseqret.data.columns import CANONICAL, MARKS_TYPE, STRING, TIMES_TYPE, FloatArray, IntArray
+from neuroseqret.data import equality
+from neuroseqret.data.columns import CANONICAL, STRING, FloatArray, IntArray
 from neuroseqret.data.frames import to_pandas, to_polars
 from neuroseqret.data.sequence import EventSequence, batch_table
 from neuroseqret.errors import DataError
@@ -28,16 +29,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = [
-    "CANONICAL",
-    "MARKS_TYPE",
-    "STRING",
-    "TIMES_TYPE",
-    "EventSequence",
-    "EventSequences",
-    "FloatArray",
-    "IntArray",
-]
+__all__ = ["CANONICAL", "STRING", "EventSequence", "EventSequences", "FloatArray", "IntArray"]
 
 
 class EventSequences(Sequence[EventSequence]):
@@ -76,10 +68,10 @@ class EventSequences(Sequence[EventSequence]):
         time_unit: str | None = None,
         validate: bool = True,
     ) -> EventSequences:
-        """From flat `times` and `marks` and the `offsets` (n + 1 of them) that cut them into sequences.
+        """Make a batch from flat `times` and `marks` and the `offsets` (n + 1 of them) that divide them into sequences.
 
-        Columns are lists, NumPy or Arrow arrays; without `ids` the sequences are numbered. Arrays of the right
-        type are taken as they are, not copied.
+        Columns are lists, NumPy or Arrow arrays. Without `ids` the sequences are numbered. Arrays of the right type are
+        not copied.
         """
         columns = {"id": ids, "start": starts, "end": ends, "group": groups}
         table = arrow.table_of(times, marks, offsets, columns, metadata or {})
@@ -92,7 +84,7 @@ class EventSequences(Sequence[EventSequence]):
         sequences: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]],
         **columns: Any,
     ) -> EventSequences:
-        """From (times, marks) pairs; further arguments as in `from_arrays`.
+        """Make a batch from (times, marks) pairs; further arguments as in `from_arrays`.
 
         >>> EventSequences.from_lists([([0.0, 1.5], [0, 1]), ([2.0], [1])], ids=["a", "b"])
         EventSequences(2 sequences, 3 events, 2 marks, lengths 1 to 2)
@@ -107,9 +99,9 @@ class EventSequences(Sequence[EventSequence]):
         time_unit: str | None = None,
         validate: bool = True,
     ) -> EventSequences:
-        """From an Arrow table with at least the columns `id`, `times` and `marks`.
+        """Make a batch from an Arrow table with at least the columns `id`, `times` and `marks`.
 
-        Mark names and time unit that `to_arrow` has put into the schema are found there unless they are given.
+        Unless they are given, mark names and time unit are those that `to_arrow` stored in the schema.
         """
         names, unit = arrow.meaning_of(table)
         made = cls(
@@ -121,21 +113,24 @@ class EventSequences(Sequence[EventSequence]):
 
     @classmethod
     def from_pandas(cls, frame: pandas.DataFrame, **options: Any) -> EventSequences:
-        """From a data frame with one row a sequence; options as in `from_arrow`. `neuroseqret.read` takes any frame."""
+        """Make a batch from a data frame with one row per sequence; options as in `from_arrow`.
+
+        `neuroseqret.read` takes any frame.
+        """
         table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         meaning = {key: frame.attrs[key] for key in ("mark_names", "time_unit") if key in frame.attrs}
         return cls.from_arrow(table, **{**meaning, **options})
 
     @classmethod
     def from_polars(cls, frame: polars.DataFrame, **options: Any) -> EventSequences:
-        """From a data frame with one row a sequence; options as in `from_arrow`. `neuroseqret.read` takes any frame."""
+        """Make a batch from a data frame with one row per sequence; options as in `from_arrow`."""
         return cls.from_arrow(frame.to_arrow(), **options)
 
     @classmethod
     def of(cls, sequences: EventSequence | EventSequences | Iterable[EventSequence]) -> EventSequences:
-        """One sequence or many, as a batch: what every function that takes sequences calls first.
+        """Return one sequence or many as a batch; every function that takes sequences calls this first.
 
-        Sequences made by hand are checked for flaws, those out of a batch were checked there.
+        Sequences made by hand are checked for flaws; those of a batch were checked when the batch was made.
         """
         if isinstance(sequences, EventSequences):
             return sequences
@@ -147,9 +142,9 @@ class EventSequences(Sequence[EventSequence]):
 
     @classmethod
     def concat(cls, batches: Iterable[EventSequence | EventSequences]) -> EventSequences:
-        """All sequences of the batches (or single ones) in order; a column that a batch lacks is null there.
+        """Join batches or single sequences in order; a column that a batch lacks is null there.
 
-        Mark names and time units must agree. Ids may repeat: `validate` finds them.
+        Mark names and time units must agree. Repeated ids are not checked here; `validate` finds them.
         """
         parts = [cls.of(batch) for batch in batches]
         if not parts:
@@ -157,15 +152,15 @@ class EventSequences(Sequence[EventSequence]):
         names, unit = arrow.one_meaning([(p.mark_names, p.time_unit) for p in parts])
         return cls(arrow.joined_tables([p._table for p in parts]), names, unit)
 
-    # ---------------------------------------------------------------- look
+    # ---------------------------------------------------------------- inspect
 
     @property
     def table(self) -> pa.Table:
-        """The Arrow table behind, columns in canonical order, metadata last."""
+        """The Arrow table: columns in canonical order, then metadata."""
         return self._table
 
     def _flat(self, name: str) -> npt.NDArray[Any]:
-        """The events of a list column; a slice shares the values."""
+        """Return the flat values of a list column, without a copy."""
         column = self._table.column(name).chunk(0)
         return column.flatten().to_numpy(zero_copy_only=True)
 
@@ -195,18 +190,18 @@ class EventSequences(Sequence[EventSequence]):
         return self._table.column("id").chunk(0)
 
     def column(self, name: str) -> pa.Array | None:
-        """A column by name, or None where the data has none."""
+        """Return a column by name, or None if there is none."""
         return self._table.column(name).chunk(0) if name in self._table.column_names else None
 
     @property
     def starts(self) -> FloatArray | None:
-        """Start of each observation window, NaN where it is not known; see `observed`."""
+        """Start of each observation window, NaN where it is unknown; see `observed`."""
         column = self.column("start")
         return None if column is None else column.to_numpy(zero_copy_only=False)
 
     @property
     def ends(self) -> FloatArray | None:
-        """End of each observation window, NaN where it is not known; see `observed`."""
+        """End of each observation window, NaN where it is unknown; see `observed`."""
         column = self.column("end")
         return None if column is None else column.to_numpy(zero_copy_only=False)
 
@@ -218,7 +213,7 @@ class EventSequences(Sequence[EventSequence]):
         return first, np.where(filled, times[np.maximum(self.offsets[1:] - 1, 0)], np.nan)
 
     def first_and_last(self) -> tuple[FloatArray, FloatArray]:
-        """Time of the first and of the last event of each sequence, NaN for an empty one: (n,) each."""
+        """Return the times of the first and the last event of each sequence, NaN for an empty one: (n,) each."""
         return self._edges
 
     @cached_property
@@ -231,7 +226,7 @@ class EventSequences(Sequence[EventSequence]):
         )
 
     def observed(self) -> tuple[FloatArray, FloatArray]:
-        """Start and end of each observation window; where it is not known, those of the events: (n,) each."""
+        """Return start and end of each observation window, from its events where it is unknown: (n,) each."""
         return self._observed
 
     @property
@@ -245,7 +240,7 @@ class EventSequences(Sequence[EventSequence]):
 
     @cached_property
     def num_marks(self) -> int:
-        """Size of the vocabulary of marks: the names' number, else one more than the largest mark."""
+        """Number of marks: as many as there are names, else one more than the largest mark."""
         if self.mark_names is not None:
             return len(self.mark_names)
         return int(self.marks.max()) + 1 if len(self.marks) else 0
@@ -255,11 +250,11 @@ class EventSequences(Sequence[EventSequence]):
         return int(self._table.nbytes)
 
     def fingerprint(self) -> str:
-        """A hash of the content (ids, events, windows, groups, meaning of marks and time), for caches."""
-        return arrow.fingerprint(self._table, self.mark_names, self.time_unit)
+        """Return a hash of the content (ids, events, windows, groups, mark names, time unit), for caches."""
+        return equality.fingerprint(self._table, self.mark_names, self.time_unit)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Arrow pickles whole buffers: a small view is copied first. What is cached stays at home.
+        # Arrow pickles whole buffers, so a small view is copied first. Cached properties are not pickled.
         view = self._table.get_total_buffer_size() > 2 * self.nbytes
         table = self._table.take(np.arange(len(self))) if view else self._table
         return EventSequences, (table, self.mark_names, self.time_unit)
@@ -302,13 +297,13 @@ class EventSequences(Sequence[EventSequence]):
         return (self._row(row) for row in range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        """Equal in every column, value by value (null equals null, NaN NaN), in mark names and in time unit."""
+        """Return True if all columns (null equals null, NaN equals NaN), mark names and time unit are equal."""
         if not isinstance(other, EventSequences):
             return NotImplemented
         same_meaning = (self.mark_names, self.time_unit) == (other.mark_names, other.time_unit)
-        return same_meaning and arrow.same_tables(self._table, other._table)
+        return same_meaning and equality.same_tables(self._table, other._table)
 
-    __hash__ = None  # type: ignore[assignment]  # equal by value and large, so not hashable
+    __hash__ = None  # type: ignore[assignment]  # large and equal by value, so not hashable
 
     def __repr__(self) -> str:
         lengths = self.lengths
@@ -321,16 +316,17 @@ class EventSequences(Sequence[EventSequence]):
             parts.append(f"time in {self.time_unit}")
         return f"EventSequences({', '.join(parts)})"
 
-    # ---------------------------------------------------------------- change (each gives a new batch)
+    # ---------------------------------------------------------------- change (each returns a new batch)
 
     def _like(self, table: pa.Table) -> EventSequences:
         return EventSequences(table, self.mark_names, self.time_unit)
 
     def with_column(self, name: str, values: Any) -> EventSequences:
-        """The same sequences with a column added or replaced."""
+        """Return the same sequences with a column added or replaced."""
         column = arrow.as_column(name, values)
         if len(column) != len(self):
-            raise DataError(f"column {name!r} has {len(column)} values for {len(self)} sequences")
+            problem = f"column {name!r} has {len(column)} values for {len(self)} sequences"
+            raise DataError(problem, remedy="give one value per sequence")
         names = self._table.column_names
         if name in names:
             table = self._table.set_column(names.index(name), name, column)
@@ -339,11 +335,11 @@ class EventSequences(Sequence[EventSequence]):
         return self._like(arrow.canonical_table(table))
 
     def without_columns(self, *names: str) -> EventSequences:
-        """The same sequences without the given columns (those that are there)."""
+        """Return the same sequences without the given columns; names that do not occur are ignored."""
         return self._like(self._table.drop_columns([n for n in names if n in self._table.column_names]))
 
     def with_meaning(self, mark_names: Sequence[str] | None = None, time_unit: str | None = None) -> EventSequences:
-        """The same data with mark names or a time unit attached."""
+        """Return the same data with other mark names or another time unit."""
         return EventSequences(
             self._table,
             self.mark_names if mark_names is None else mark_names,
@@ -363,19 +359,19 @@ class EventSequences(Sequence[EventSequence]):
         return cut(self, events=events, duration=duration, step=step, min_events=min_events)
 
     def validate(self, file: Any = None) -> EventSequences:
-        """Self if flawless, else a `DataError` for the first flaw; see `neuroseqret.data.validation`."""
+        """Return the batch itself, or raise a `DataError` for its first flaw; see `neuroseqret.data.validation`."""
         from neuroseqret.data.validation import validate
 
         return validate(self, file)
 
-    # ---------------------------------------------------------------- give away
+    # ---------------------------------------------------------------- convert
 
     def to_arrow(self) -> pa.Table:
-        """The Arrow table, no copy; mark names and time unit are in its schema's metadata."""
+        """Return the Arrow table without a copy, with mark names and time unit in the metadata of its schema."""
         return arrow.with_meaning(self._table, self.mark_names, self.time_unit)
 
     def to_lists(self) -> list[tuple[list[float], list[int]]]:
-        """(times, marks) pairs as plain lists."""
+        """Return (times, marks) pairs as plain lists."""
         cuts = self.offsets[1:-1]
         return [
             (t.tolist(), x.tolist())
@@ -383,12 +379,12 @@ class EventSequences(Sequence[EventSequence]):
         ][: len(self)]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with one row a sequence; mark names and time unit are in its `attrs`.
+        """Return a data frame with one row per sequence, with mark names and time unit in its `attrs`.
 
         Times and marks are NumPy arrays; metadata columns keep their Arrow types, so that nothing is lost.
         """
         return to_pandas(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """A data frame with one row a sequence."""
+        """Return a data frame with one row per sequence."""
         return to_polars(self)

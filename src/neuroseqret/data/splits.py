@@ -1,7 +1,7 @@
-"""Who learns, who selects, who tests, and which sequences are not relevant: divisions that do not leak.
+"""Divisions that do not leak: train, validation and test queries, the unseen half of a corpus, and negatives.
 
-What was recorded together stays together: rows of one `source` always fall on one side. Rows without a source are
-each a source of their own. All divisions are functions of the data and a seed.
+Rows of the same `source` always stay on the same side; a row without a source is a source of its own. Every division
+depends only on the data and the seed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ SHARES = (0.5, 0.1, 0.4)
 
 
 def split_queries(queries: EventSequences, seed: int = 0, shares: Sequence[float] = SHARES) -> EventSequences:
-    """The queries with a `split` column: train, validation or test.
+    """Return the queries with a column `split`: train, validation or test.
 
-    Whole sources go to one split; within that, every group and the whole set are divided as near to the `shares`
-    as it can be done. With three sources or more no split with a share stays empty.
+    Every source is in one split. Within that limit, each group and the whole set are divided as close to the `shares`
+    as possible. With three sources or more, no split with a positive share stays empty.
     """
     if len(shares) != len(SPLITS) or min(shares) < 0 or not np.isclose(sum(shares), 1):
         raise UserError(f"the shares of {', '.join(SPLITS)} must sum to 1, not {tuple(shares)}")
@@ -36,41 +36,41 @@ def split_queries(queries: EventSequences, seed: int = 0, shares: Sequence[float
 
 
 def ensure_split(queries: EventSequences, seed: int = 0) -> EventSequences:
-    """The queries as they are if they have a `split` column, else split by `split_queries`."""
+    """Return the queries as they are if they have a column `split`, else split by `split_queries`."""
     return split_queries(queries, seed) if queries.column("split") is None else queries
 
 
 def split_rows(queries: EventSequences, split: str) -> IntArray:
-    """Rows of the queries that belong to a split; none is an error, as nothing good can come of it."""
+    """Return the rows of the queries in a split; raise a `DataError` if there are none."""
     column = queries.column("split")
     if column is None:
-        raise DataError("the queries have no 'split' column", remedy="add one or call split_queries")
+        raise DataError("the queries have no column 'split'", remedy="add one or call split_queries")
     rows = split_rows_if_any(queries, split)
     if not len(rows):
         found = ", ".join(sorted({str(value) for value in column.unique().to_pylist()}))
-        raise DataError(f"no query has split {split!r}", remedy=f"the splits found are: {found or 'none'}")
+        raise DataError(f"no query has split {split!r}", remedy=f"choose one of the splits found: {found or 'none'}")
     return rows
 
 
 def split_rows_if_any(queries: EventSequences, split: str) -> IntArray:
-    """The same where there may be none, as of a validation split."""
+    """Return the rows of the queries in a split, which may be none."""
     column = queries.column("split")
     values = [] if column is None else column.to_pylist()
     return np.flatnonzero(np.array(values, dtype=object) == split)
 
 
 def choose_queries(sequences: EventSequences, share: float = 0.15, seed: int = 0, min_corpus: int = 3) -> BoolArray:
-    """Which rows of one labelled set become queries: (n,) bool; the others are the corpus.
+    """Choose which rows of a labelled set become queries: (n,) bool; the others are the corpus.
 
-    About `share` of every group, by whole sources, so that the queries of a group come from other sources than its
-    corpus sequences. A group gives no query if it has one source only or would keep fewer than `min_corpus`
-    corpus sequences: it stays in the corpus as a distractor.
+    About `share` of every group is chosen, by whole sources, so that the queries of a group come from other sources
+    than its corpus sequences. A group gives no query if it has only one source or would keep fewer than `min_corpus`
+    corpus sequences; it then stays in the corpus as a distractor.
     """
     if not 0 < share < 1:
-        raise UserError(f"the share of queries lies between 0 and 1, not at {share}")
+        raise UserError(f"the share of queries is {share}; it must be between 0 and 1")
     groups, sources = codes_of(sequences, "group"), _sources(sequences)
     rng = np.random.default_rng(seed)
-    # A unit is what must stay together: the rows of one source in one group.
+    # A unit must stay together: the rows of one source in one group.
     units, unit_of_row, sizes = np.unique(np.stack([groups, sources]), axis=1, return_inverse=True, return_counts=True)
     unit_of_row = unit_of_row.ravel()
     chosen = np.zeros(len(sizes), bool)
@@ -82,7 +82,7 @@ def choose_queries(sequences: EventSequences, share: float = 0.15, seed: int = 0
         wanted, taken = share * total, 0
         for unit in begin + rng.permutation(stop - begin):
             after = taken + int(sizes[unit])
-            # The first unit is taken even if it is larger than the share; further ones while they bring it nearer.
+            # The first unit is taken even if it is larger than the share, further ones if they bring it closer.
             nearer = taken == 0 or abs(after - wanted) < abs(taken - wanted)
             if nearer and total - after >= max(min_corpus, 1):
                 chosen[unit], taken = True, after
@@ -90,12 +90,11 @@ def choose_queries(sequences: EventSequences, share: float = 0.15, seed: int = 0
 
 
 def unseen_half(corpus: EventSequences, seed: int = 0) -> BoolArray:
-    """Which corpus rows take part in training: (n,) bool, about half; the others are what is indexed later.
+    """Choose which corpus rows take part in training: (n,) bool, about half; the others are indexed later.
 
-    Whole sources are on one side, and every group that has two sources has rows on both sides. (Where sources are
-    shared by several groups that cannot always be done; then it is for as many groups as a random search finds.) A
-    group whose rows all come from one source, which is its alone, is halved row by row: what is new there are the
-    sequences, not their origin.
+    Every source is on one side, and every group with two sources has rows on both sides. (Where groups share sources
+    that is not always possible; then a random search does it for as many groups as it can.) A group whose only source
+    belongs to no other group is halved row by row: there the sequences are new, but not their source.
     """
     groups, sources, rng = codes_of(corpus, "group"), _sources(corpus), np.random.default_rng(seed)
     sources = _loosened(groups, sources)
@@ -106,26 +105,27 @@ def unseen_half(corpus: EventSequences, seed: int = 0) -> BoolArray:
 def sample_negatives(
     relevance: Relevance, query: int | IntArray, number: int, rng: np.random.Generator, replace: bool = False
 ) -> IntArray:
-    """Corpus rows that are not relevant, uniformly drawn: (number,) for one query, (queries, number) for many.
+    """Draw corpus rows that are not relevant, uniformly: (number,) for one query, (queries, number) for many.
 
-    Without `replace` the rows of a query differ from one another.
+    Without `replace` no row is drawn twice for the same query.
     """
     queries = np.atleast_1d(np.asarray(query, dtype=np.int64))
     free = relevance.corpus_size - relevance.counts[queries]  # non-relevant rows of each query
     if len(queries) and number > 0 and free.min() < (1 if replace else number):
         raise UserError(
-            f"query {queries[free.argmin()]} has {free.min()} non-relevant corpus sequences, {number} were asked for"
+            f"query {queries[free.argmin()]} has only {free.min()} non-relevant corpus sequences, not {number}; "
+            "ask for fewer"
         )
     ranks = rng.integers(0, free[:, None], (len(queries), number)) if replace else _distinct(free, number, rng)
     rows = _skip_relevant(relevance, queries, ranks)
     return rows[0] if np.ndim(query) == 0 else rows
 
 
-# -------------------------------------------------------------------- how
+# -------------------------------------------------------------------- helpers
 
 
 def codes_of(sequences: EventSequences, name: str) -> IntArray:
-    """The values of a column numbered in order of appearance, -1 for null (and for all if there is no column)."""
+    """Number the values of a column in order of appearance; null, or a missing column, is -1."""
     column = sequences.column(name)
     if column is None:
         return np.full(len(sequences), -1, np.int64)
@@ -134,7 +134,7 @@ def codes_of(sequences: EventSequences, name: str) -> IntArray:
 
 
 def _sources(sequences: EventSequences) -> IntArray:
-    """Numbers of the rows' sources; a row without one gets a number of its own."""
+    """Number the sources of the rows; a row without a source gets a number of its own."""
     codes = codes_of(sequences, "source")
     alone = codes < 0
     codes[alone] = len(codes) + np.arange(int(alone.sum()))
@@ -142,7 +142,7 @@ def _sources(sequences: EventSequences) -> IntArray:
 
 
 def _loosened(groups: IntArray, sources: IntArray) -> IntArray:
-    """The sources, but every row its own where a group has a single source and that source a single group."""
+    """Return the sources, but give each row its own if its group has a single source that belongs to no other group."""
     group, source = np.unique(np.stack([groups, sources]), axis=1)
     single_source = np.bincount(group - group.min(initial=0))[groups - group.min(initial=0)] == 1
     single_group = np.bincount(source)[sources] == 1
@@ -152,11 +152,11 @@ def _loosened(groups: IntArray, sources: IntArray) -> IntArray:
 
 
 def _divide(groups: IntArray, sources: IntArray, shares: Sequence[float], rng: np.random.Generator) -> IntArray:
-    """The side of every row, sources whole, each group and the total near the shares.
+    """Return the side of every row: sources stay whole, each group and the total come close to the shares.
 
-    Error diffusion: sources come in order of size, and each goes where it is missed most, which is the deficit of
-    the total plus the mean deficit of the groups of its rows; a deficit is share * (rows so far) - (rows on that
-    side). Deficits stay near zero as the sources pass, and so do all divisions end near their shares.
+    This is error diffusion: the largest source comes first, and each source goes to the side with the largest deficit.
+    The deficit of a side is share * (rows so far) - (rows on that side), of the total plus the mean over the groups of
+    the source's rows. Deficits stay near zero, so all divisions end close to their shares.
     """
     number = int(sources.max()) + 1 if len(sources) else 0
     pairs, counts = np.unique(np.stack([sources, groups]), axis=1, return_counts=True)
@@ -184,7 +184,7 @@ def _divide(groups: IntArray, sources: IntArray, shares: Sequence[float], rng: n
         deficit[best] -= size
         for pair in own:
             group_deficit[pair_group[pair]][best] -= pair_count[pair]
-    # A tenth of few sources may round to none; yet a side that was asked for gets at least the smallest one.
+    # A small share of few sources may round to none; a side with a share gets at least the smallest source.
     for s, share in enumerate(shares):
         held = np.bincount(side_of_source, minlength=len(shares))
         if share > 0 and held[s] == 0 and held.max(initial=0) > 1:
@@ -193,11 +193,11 @@ def _divide(groups: IntArray, sources: IntArray, shares: Sequence[float], rng: n
 
 
 def _two_sided(groups: IntArray, sources: IntArray, side: IntArray, rng: np.random.Generator) -> IntArray:
-    """Move sources between two sides until every group with two sources has both, if that can be found.
+    """Move sources between two sides until every group with two sources has rows on both, if possible.
 
-    A random walk: a source of a one-sided group changes sides, mostly one that makes fewest other groups one-sided.
-    Where each source serves one group, one move a group is enough; else it is a colouring problem that may have no
-    solution, so the walk is bounded and the best state met is returned.
+    This is a random walk: a source of a one-sided group changes sides, usually the one that makes the fewest other
+    groups one-sided. If every source belongs to one group, one move per group is enough. Otherwise it is a colouring
+    problem that may have no solution, so the walk is bounded and the best state found is returned.
     """
     number = int(sources.max(initial=-1)) + 1
     side_of_source = np.zeros(number, np.int64)
@@ -230,12 +230,12 @@ def _two_sided(groups: IntArray, sources: IntArray, side: IntArray, rng: np.rand
 
 
 def _distinct(sizes: IntArray, number: int, rng: np.random.Generator) -> IntArray:
-    """`number` distinct integers below `sizes[i]` for every i: (len(sizes), number), in random order."""
+    """Draw `number` distinct integers below `sizes[i]` for every i: (len(sizes), number), in random order."""
     drawn = rng.integers(0, np.maximum(sizes, 1)[:, None], (len(sizes), number))
     dense = sizes < 2 * number
     for row in np.flatnonzero(dense):
         drawn[row] = rng.permutation(int(sizes[row]))[:number]
-    # Elsewhere a repeated integer is drawn anew; at most half of all integers are taken, so this ends soon.
+    # Elsewhere repeated integers are drawn again; at most half of all integers are taken, so this ends soon.
     rows = np.flatnonzero(~dense)
     while len(rows):
         order = np.argsort(drawn[rows], axis=1, kind="stable")
@@ -247,10 +247,10 @@ def _distinct(sizes: IntArray, number: int, rng: np.random.Generator) -> IntArra
 
 
 def _skip_relevant(relevance: Relevance, queries: IntArray, ranks: IntArray) -> IntArray:
-    """Row of the corpus that is the `rank`-th non-relevant one of its query, by one binary search for all.
+    """Return the corpus row of the `rank`-th non-relevant sequence of each query, by one binary search for all.
 
-    Before the i-th relevant row r_i lie r_i - i non-relevant ones, so the answer is rank + #{i: r_i - i <= rank}.
-    These numbers rise along a query's run; shifted by a stride a query, they rise along all runs.
+    There are r_i - i non-relevant rows before the i-th relevant row r_i, so the answer is rank + #{i: r_i - i <= rank}.
+    The numbers r_i - i increase within a query; shifted by one stride per query, they increase over all queries.
     """
     part = relevance.select_queries(queries)
     stride = relevance.corpus_size + 1

@@ -1,4 +1,4 @@
-"""What is in a batch of sequences, in numbers: what `neuroseqret data info` prints."""
+"""Describe a batch of sequences in numbers: what `neuroseqret data info` prints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Numbers of a batch; a number that the data cannot give (no gaps, no groups) is None."""
+    """The numbers of a batch; None where the data has none (no gaps, no groups)."""
 
     sequences: int
     events: int
@@ -37,10 +37,10 @@ class Statistics:
     length_median: float | None
     length_max: int | None
     lengths: Histogram
-    gap_quantiles: dict[float, float]  # of the time between neighbouring events, by the quantiles of QUANTILES
+    gap_quantiles: dict[float, float]  # of the time between consecutive events, by quantile
     gap_mean: float | None
-    zero_gaps: float | None  # share of gaps that are 0: events at one time
-    mark_counts: dict[str, int]  # events of every mark, by name (or number), in the marks' order
+    zero_gaps: float | None  # share of gaps that are 0: events at the same time
+    mark_counts: dict[str, int]  # number of events by name (or number) of the mark, in the order of the marks
     first_time: float | None
     last_time: float | None
     span_median: float | None  # of the observation windows
@@ -51,19 +51,19 @@ class Statistics:
 
 @dataclass(frozen=True)
 class RetrievalStatistics:
-    """Numbers of a corpus with queries; relevance as in `Relevance`."""
+    """The numbers of a corpus with queries."""
 
     everything: Statistics  # corpus and queries together
     corpus: int
     queries: int
     queries_by_split: dict[str, int]
     groups_with_queries: int | None
-    relevant_per_query_mean: float | None  # over queries that have any
+    relevant_per_query_mean: float | None  # over the queries that have any
     largest_group_share: float | None  # of the corpus
     queries_without_relevant: int | None
 
     def counts(self) -> dict[str, Any]:
-        """The numbers by the names that a data folder's `meta.json` has for them under `counts`."""
+        """Return the numbers under the names that they have in `counts` of a data folder's `meta.json`."""
         both = self.everything
         shared = ("events", "marks", "groups", "sources", "length_min", "length_median", "length_max")
         return {
@@ -78,7 +78,7 @@ class RetrievalStatistics:
 
 
 def describe(sequences: EventSequences) -> Statistics:
-    """Count and measure a batch; flaws are reported, not raised, so that a bad file can be looked at."""
+    """Describe a batch; flaws are listed, not raised, so that a bad file can be inspected."""
     lengths, gaps = sequences.lengths, _gaps(sequences)
     finite = sequences.times[np.isfinite(sequences.times)]
     start, end = sequences.observed()
@@ -111,12 +111,12 @@ def describe(sequences: EventSequences) -> Statistics:
 def describe_retrieval(
     corpus: EventSequences, queries: EventSequences, relevance: Relevance | None = None
 ) -> RetrievalStatistics:
-    """Count and measure a retrieval set; `relevance` defaults to that of the groups, if both sides have them."""
+    """Describe a corpus with queries; `relevance` is by default that of the groups, if both have groups."""
     if relevance is None and corpus.groups is not None and queries.groups is not None:
         relevance = Relevance.from_groups(queries, corpus)
     answered = relevance.counts[relevance.counts > 0] if relevance is not None else np.empty(0)
     group_sizes = _values(corpus, "group")
-    # Other columns count for nothing here and need not fit together.
+    # Other columns do not matter here and may have different types.
     both = EventSequences.concat(part.without_columns(*_others(part)) for part in (corpus, queries))
     return RetrievalStatistics(
         everything=describe(both),
@@ -131,7 +131,7 @@ def describe_retrieval(
 
 
 def length_histogram(lengths: IntArray, bins: int = 12) -> Histogram:
-    """Lengths in at most `bins` bins with whole-numbered edges; one bin a length where few lengths occur."""
+    """Count lengths in at most `bins` bins with whole edges; few lengths get one bin each."""
     if not len(lengths):
         return Histogram((), ())
     low, high = int(lengths.min()), int(lengths.max())
@@ -142,7 +142,7 @@ def length_histogram(lengths: IntArray, bins: int = 12) -> Histogram:
 
 
 def _gaps(sequences: EventSequences) -> FloatArray:
-    """Finite times between neighbouring events of a sequence, flat."""
+    """Return the finite times between consecutive events of a sequence, flat."""
     with np.errstate(invalid="ignore", over="ignore"):
         gaps = np.diff(sequences.times)
     borders = sequences.offsets[1:-1]
@@ -152,7 +152,7 @@ def _gaps(sequences: EventSequences) -> FloatArray:
 
 
 def _mark_counts(sequences: EventSequences) -> dict[str, int]:
-    """Events of every known mark, also of those that do not occur; unknown ones come after, by number."""
+    """Count the events of every mark, also of those that do not occur; marks without a name come last, by number."""
     numbers, counts = np.unique(sequences.marks, return_counts=True)
     found = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
     if sequences.mark_names is None:
@@ -162,12 +162,12 @@ def _mark_counts(sequences: EventSequences) -> dict[str, int]:
 
 
 def _others(sequences: EventSequences) -> list[str]:
-    """The metadata columns that mean nothing to these statistics."""
+    """Return the metadata columns that these statistics do not use."""
     return [name for name in sequences.metadata.column_names if name not in ("source", "split")]
 
 
 def _column(sequences: EventSequences, name: str) -> pa.Array | None:
-    """A column with one value a sequence; one with a value an event that is called so is something else."""
+    """Return a column with one value per sequence; a column of this name with one value per event is ignored."""
     column = sequences.column(name)
     return None if column is None or pa.types.is_nested(column.type) else column
 
@@ -178,7 +178,7 @@ def _distinct(sequences: EventSequences, name: str) -> int | None:
 
 
 def _values(sequences: EventSequences, name: str) -> dict[str, int]:
-    """How often each value of a column occurs, most frequent first."""
+    """Count the values of a column, most frequent first."""
     column = _column(sequences, name)
     if column is None:
         return {}

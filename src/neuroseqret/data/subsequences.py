@@ -1,8 +1,8 @@
-"""Relevance for data that nobody labelled: parts of one sequence are relevant to one another.
+"""Relevance for unlabelled data: parts of the same sequence are relevant to one another.
 
-`overlapping` is the paper's heuristic, `disjoint` the same idea without its leak: in the paper's sets a query shares
-events with its answers, so that finding equal gaps is enough. Both give a corpus and queries with
-group = parent, split and ready to be written as a data folder. `random_crops` draws pairs of parts to train on.
+`overlapping` is the paper's heuristic. Its queries share events with their answers, so that finding equal gaps is
+enough. `disjoint` is the same idea without this leak. Both return a corpus and queries, split and with group = parent,
+ready to be written as a data folder.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def overlapping(
     events: tuple[int, int] = (10, 100),
     seed: int = 0,
 ) -> tuple[EventSequences, EventSequences]:
-    r"""The paper's sets: from each parent a set U_q of sub-sequences, one of which is drawn as the query.
+    r"""Make corpus and queries as in the paper: draw a set U_q of sub-sequences from each parent, and a query from it.
 
-    $|U_q| \sim Unif[200, 300]$ (`number`); sub-sequences are runs of Unif`events` events (at most the parent's) at
-    a uniform place. Then the corpus is $\bigcup_q U_q \setminus H_q$ and those of its own parent are relevant to
-    query $H_q$. U_q is a set: equal runs count once, so that a short parent has fewer. Parents with fewer than
-    events[0] + 1 events are left out, as they have no two such runs.
+    $|U_q| \sim Unif[200, 300]$ (`number`). A sub-sequence is a run of consecutive events; its length is uniform in
+    `events` (at most that of the parent) and its place is uniform. The corpus is $\bigcup_q U_q \setminus H_q$, and
+    relevant to query $H_q$ are the sub-sequences of its parent. U_q is a set: equal runs count once, so a short parent
+    has fewer. Parents with events[0] events or fewer are left out, as they do not have two such runs.
     """
     _check_range("number", number, least=2)
     _check_range("events", events, least=1)
@@ -37,9 +37,9 @@ def overlapping(
     parent = np.repeat(usable, rng.integers(number[0], number[1] + 1, len(usable)))
     runs = np.unique(_random_runs(parents.lengths, parent, events, rng), axis=0)
     while len(lonely := np.setdiff1d(usable, runs[1:, 0][np.diff(runs[:, 0]) == 0])):
-        # All draws from this parent fell on one run: a query and an answer make two.
+        # All draws from this parent gave the same run, but a query and an answer are two.
         runs = np.unique(np.concatenate([runs, _random_runs(parents.lengths, lonely, events, rng)]), axis=0)
-    # A random order first, then the first of each parent: a uniform draw from each U_q.
+    # Shuffle, then take the first run of each parent: a uniform draw from each U_q.
     runs = runs[rng.permutation(len(runs))]
     is_query = np.zeros(len(runs), bool)
     is_query[np.unique(runs[:, 0], return_index=True)[1]] = True
@@ -53,22 +53,24 @@ def disjoint(
     min_corpus: int = 3,
     seed: int = 0,
 ) -> tuple[EventSequences, EventSequences]:
-    """Sets without a leak: whole windows of `events` events that do not overlap.
+    """Make corpus and queries without a leak: windows of `events` events that do not overlap.
 
-    The last `query_share` of a parent's windows are queries, the window before them is left out, so that queries
-    and answers do not even touch, and the earlier ones are corpus, at least `min_corpus` of them. A parent with too
-    few windows for that gives no query and stays in the corpus as a distractor. A rest that fills no window is
-    dropped.
+    The last `query_share` of a parent's windows are queries. The window before them is left out, so that queries and
+    answers do not even touch. The earlier windows are the corpus, at least `min_corpus` of them. A parent with too few
+    windows gives no query and stays in the corpus as a distractor. Events at the end that fill no window are dropped.
     """
     if events < 1 or not 0 < query_share < 1 or min_corpus < 1:
-        raise UserError("windows need one event or more, the queries a share between 0 and 1, the corpus one window")
+        raise UserError(
+            "windows need at least one event, queries a share between 0 and 1, and the corpus at least one window; "
+            f"not {events}, {query_share:g} and {min_corpus}"
+        )
     windows = parents.lengths // events
     if not windows.any():
         raise DataError(f"no sequence has {events} events", remedy="ask for shorter windows")
     most = np.maximum(windows - 1 - min_corpus, 0)
     queries = np.minimum(np.maximum(np.round(windows * query_share).astype(np.int64), 1), most)
     first_query = np.where(queries > 0, windows - queries, windows)
-    last_corpus = np.where(queries > 0, first_query - 1, windows)  # the window between is in neither
+    last_corpus = np.where(queries > 0, first_query - 1, windows)  # the window in between is left out
     parent = np.repeat(np.arange(len(parents)), windows)
     rank = np.arange(len(parent)) - np.repeat(np.cumsum(windows) - windows, windows)
     runs = np.stack([parent, rank * events, (rank + 1) * events], axis=1)
@@ -80,53 +82,8 @@ def disjoint(
     return _retrieval_set(parents, runs[in_corpus], runs[in_queries], seed, np.random.default_rng(seed))
 
 
-def random_crops(
-    sequences: EventSequences,
-    rows: IntArray,
-    rng: np.random.Generator,
-    *,
-    share: tuple[float, float] = (0.3, 0.8),
-    min_events: int = 2,
-    apart: bool = False,
-) -> tuple[EventSequences, EventSequences]:
-    """Two random parts of each of the given rows: positive pairs for training without labels.
-
-    A part is a run of a uniform `share` of the sequence's events, at least `min_events` and at most all of them.
-    `apart`: the two lie on different sides of a random cut, so that they have no event in common; the share is then
-    that of a side, and a sequence needs 2 `min_events` events. Ids repeat where two parts are the same.
-    """
-    rows = np.asarray(rows, dtype=np.int64)
-    if not (0 < share[0] <= share[1] <= 1) or min_events < 1:
-        raise UserError(f"crops need shares within (0, 1] and one event or more, not {share} and {min_events}")
-    lengths = sequences.lengths[rows]
-    need = 2 * min_events if apart else min_events
-    if len(rows) and lengths.min() < need:
-        short = int(rows[lengths.argmin()])
-        raise DataError(
-            f"{lengths.min()} events, a pair of crops needs {need}",
-            sequence=sequences.ids[short].as_py(),
-            remedy="leave the sequence out",
-        )
-    nothing = np.zeros_like(lengths)
-    bounds = [(nothing, lengths), (nothing, lengths)]
-    if apart:
-        cut = rng.integers(min_events, lengths - min_events + 1)
-        swap = rng.random(len(rows)) < 0.5  # neither of a pair is always the earlier
-        bounds = [
-            (np.where(swap, cut, 0), np.where(swap, lengths, cut)),
-            (np.where(swap, 0, cut), np.where(swap, cut, lengths)),
-        ]
-    crops = []
-    for low, high in bounds:
-        size = np.round(rng.uniform(*share, len(rows)) * (high - low)).astype(np.int64)
-        size = np.clip(size, min_events, high - low)
-        begin = rng.integers(low, high - size + 1)
-        crops.append(take_runs(sequences, rows, begin, begin + size))
-    return crops[0], crops[1]
-
-
 def _random_runs(lengths: IntArray, parent: IntArray, events: tuple[int, int], rng: np.random.Generator) -> IntArray:
-    """One random run for every entry of `parent`: (n, 3) of parent, begin, stop."""
+    """Draw one run for every entry of `parent`: (n, 3) of parent, begin, stop."""
     size = rng.integers(events[0], np.minimum(events[1], lengths[parent]) + 1)
     begin = rng.integers(0, lengths[parent] - size + 1)
     return np.stack([parent, begin, begin + size], axis=1)
@@ -135,7 +92,7 @@ def _random_runs(lengths: IntArray, parent: IntArray, events: tuple[int, int], r
 def _retrieval_set(
     parents: EventSequences, corpus: IntArray, queries: IntArray, seed: int, rng: np.random.Generator
 ) -> tuple[EventSequences, EventSequences]:
-    """Runs (parent, begin, stop) as corpus and queries in random order, group = parent, queries split."""
+    """Return runs (parent, begin, stop) as corpus and queries, in random order, with group = parent and a split."""
 
     def made(runs: IntArray) -> EventSequences:
         runs = runs[rng.permutation(len(runs))]
@@ -151,4 +108,4 @@ def _retrieval_set(
 
 def _check_range(name: str, given: tuple[int, int], least: int) -> None:
     if not least <= given[0] <= given[1]:
-        raise UserError(f"{name} is a range from {least} or more upwards, not {given}")
+        raise UserError(f"{name} is {given}; give a range (low, high) with {least} <= low <= high")

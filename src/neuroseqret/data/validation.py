@@ -1,14 +1,14 @@
-"""What is wrong with a batch of sequences, said so that its owner can mend it; and repairs asked for by name.
+"""Find what is wrong with a batch of sequences, and say where it is and how to repair it.
 
-Flaws: NaN or infinite times, decreasing times, negative marks, marks beyond the names, empty sequences,
-missing or duplicate ids, observation windows that do not cover their events. Equal times are legal, also with equal
-marks; so is a window whose start or end is null, which means that it is not known.
+Flaws are: NaN or infinite times, decreasing times, negative marks, marks without a name, empty sequences, missing or
+duplicate ids, and observation windows that do not cover their events. Equal times are allowed, also with equal marks.
+A window whose start or end is null is allowed; it means unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
@@ -16,16 +16,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from neuroseqret.data.columns import event_lists, event_values
 from neuroseqret.data.sequences import EventSequences, IntArray
-from neuroseqret.errors import DataError, UserError
+from neuroseqret.errors import DataError
 
 BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Flaw:
-    """One kind of flaw: where it is first met and how often it occurs."""
+    """One kind of flaw: where it occurs first and how often it occurs."""
 
     kind: str
     problem: str
@@ -39,21 +38,21 @@ class Flaw:
 
 
 def validate(sequences: EventSequences, file: str | PathLike[str] | None = None) -> EventSequences:
-    """The same sequences if they have no flaw, else a `DataError` for the first flaw found."""
+    """Return the sequences, or raise a `DataError` for the first flaw found."""
     for flaw in find_flaws(sequences):
         raise flaw.error(file)
     return sequences
 
 
 def validate_events(sequences: EventSequences) -> EventSequences:
-    """The same sequences if their events have no flaw; ids and windows are not looked at."""
+    """Return the sequences, or raise a `DataError` for the first flaw of an event; ids and windows are not checked."""
     for flaw in _event_flaws(sequences):
         raise flaw.error()
     return sequences
 
 
 def find_flaws(sequences: EventSequences) -> Iterator[Flaw]:
-    """Every kind of flaw that the batch has, each once with its first place and its count."""
+    """Yield every kind of flaw in the batch, once, with its first place and its count."""
     yield from _event_flaws(sequences)
     yield from _row_flaws(sequences)
 
@@ -75,7 +74,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         "drop the event or repair with 'drop'",
     )
     falls = times[1:] < times[:-1]
-    borders = sequences.offsets[1:-1]  # where a sequence follows another, time may go back
+    borders = sequences.offsets[1:-1]  # from one sequence to the next, time may go back
     falls[borders[(borders > 0) & (borders < len(times))] - 1] = False
     yield from flaw(
         "time decreases",
@@ -83,7 +82,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         lambda e: f"time {times[e]:.17g} is before the previous event's {times[e - 1]:.17g}",
         "sort the events by time or repair with 'sort'",
     )
-    del falls  # as large as the data's marks; the next check needs as much
+    del falls  # frees memory for the next check, which needs as much
     yield from flaw(
         "negative mark",
         np.flatnonzero(marks < 0),
@@ -95,7 +94,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         yield from flaw(
             "mark out of range",
             np.flatnonzero(marks >= known),
-            lambda e: f"mark {marks[e]} has no name, there are {known} (0 to {known - 1})",
+            lambda e: f"mark {marks[e]} has no name; there are {known} names (0 to {known - 1})",
             "name every mark or repair with 'drop'",
         )
 
@@ -113,7 +112,7 @@ def _row_flaws(sequences: EventSequences) -> Iterator[Flaw]:
 
     yield from flaw(
         "missing id",
-        np.flatnonzero(~_has_id(ids)),
+        np.flatnonzero(~has_id(ids)),
         lambda r: "the id is missing",
         "give every sequence an id or repair with 'drop'",
     )
@@ -125,7 +124,7 @@ def _row_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     )
     yield from flaw(
         "duplicate id",
-        np.flatnonzero(~_first_occurrences(ids)),
+        np.flatnonzero(~first_occurrences(ids)),
         lambda r: "the id occurs more than once",
         "make ids unique or repair with 'deduplicate'",
     )
@@ -133,7 +132,7 @@ def _row_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     if (starts := sequences.starts) is not None:
         yield from flaw(
             "window starts late",
-            np.flatnonzero(_wrong_bound(sequences, "start")),
+            np.flatnonzero(wrong_bound(sequences, "start")),
             lambda r: f"the window starts at {starts[r]:.17g}, its first event is at {first[r]:.17g}",
             "widen the window or repair with 'clip'",
             where=0,
@@ -141,7 +140,7 @@ def _row_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     if (ends := sequences.ends) is not None:
         yield from flaw(
             "window ends early",
-            np.flatnonzero(_wrong_bound(sequences, "end")),
+            np.flatnonzero(wrong_bound(sequences, "end")),
             lambda r: f"the window ends at {ends[r]:.17g}, its last event is at {last[r]:.17g}",
             "widen the window or repair with 'clip'",
             where=-1,
@@ -152,8 +151,8 @@ def _name(sequences: EventSequences, row: int) -> str:
     return sequences.ids[row].as_py() or f"in row {row}"
 
 
-def _wrong_bound(sequences: EventSequences, name: str) -> BoolArray:
-    """Rows whose window's start or end is not finite or does not cover the events: (n,) bool; null is fine."""
+def wrong_bound(sequences: EventSequences, name: str) -> BoolArray:
+    """Return the rows whose window start or end is not finite or does not cover the events: (n,) bool; null is fine."""
     column = sequences.column(name)
     if column is None:
         return np.zeros(len(sequences), bool)
@@ -163,15 +162,15 @@ def _wrong_bound(sequences: EventSequences, name: str) -> BoolArray:
     return (sequences.lengths > 0) & column.is_valid().to_numpy(zero_copy_only=False) & (outside | ~np.isfinite(bound))
 
 
-def _has_id(ids: pa.Array) -> BoolArray:
+def has_id(ids: pa.Array) -> BoolArray:
     return pc.not_equal(ids, "").fill_null(False).to_numpy(zero_copy_only=False)
 
 
 def _all_different(ids: pa.Array, parts: int = 8) -> bool:
-    """True if no id occurs twice (empty ones apart); the usual case, so it is to be quick and small.
+    """Return True if no id occurs twice, empty ids included; quick and small, as this is the usual case.
 
-    Ids are compared within parts by their last byte: a table of all of them at once would be the largest piece of
-    memory in reading and checking a file.
+    Ids are compared in parts, divided by their last byte: a table of all ids at once would need more memory than any
+    other step of reading and checking a file.
     """
     _, offsets, letters = ids.buffers()
     if letters is None or not letters.size or ids.null_count:
@@ -181,118 +180,11 @@ def _all_different(ids: pa.Array, parts: int = 8) -> bool:
     return all(len(part.unique()) == len(part) for part in (ids.filter(part_of == i) for i in range(parts)))
 
 
-def _first_occurrences(ids: pa.Array) -> BoolArray:
-    """True for a row whose id no earlier row has; rows without id are all first."""
+def first_occurrences(ids: pa.Array) -> BoolArray:
+    """Return True for rows whose id no earlier row has, and for rows without an id."""
     if _all_different(ids):
         return np.ones(len(ids), bool)
     codes = ids.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
     first = np.zeros(len(ids), bool)
     first[np.unique(codes, return_index=True)[1]] = True
-    return first | ~_has_id(ids)
-
-
-# -------------------------------------------------------------------- repair
-
-
-@dataclass
-class RepairReport:
-    """What a repair changed: how many events or sequences, by what was done to them."""
-
-    changes: dict[str, int] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        done = [f"{count:,} {what}" for what, count in self.changes.items() if count]
-        return ", ".join(done) or "nothing to repair"
-
-
-def repair(sequences: EventSequences, actions: str | Collection[str]) -> tuple[EventSequences, RepairReport]:
-    """Mend what the caller names and nothing else, and report it.
-
-    - `drop`: events with a non-finite time or a mark out of range; then sequences without events or id;
-    - `sort`: events of a sequence by time (stable, so equal times keep their order);
-    - `clip`: the observation window is widened to cover its events;
-    - `deduplicate`: of several sequences with one id the first stays;
-    - `deduplicate-events`: of several events of a sequence with equal time and mark the first stays. They are no
-      flaw (two reviews a day with five stars), so this is for data where they are known to be one.
-    """
-    wanted = {actions} if isinstance(actions, str) else set(actions)
-    if unknown := wanted - set(REPAIRS):
-        raise UserError(f"no repair is called {min(unknown)!r}; there are {', '.join(REPAIRS)}")
-    report = RepairReport()
-    for name, mend in REPAIRS.items():
-        if name in wanted:
-            sequences = mend(sequences, report)
-    return sequences, report
-
-
-def _rows_of_events(sequences: EventSequences) -> IntArray:
-    return np.repeat(np.arange(len(sequences)), sequences.lengths)
-
-
-def keep_events(sequences: EventSequences, order: IntArray) -> EventSequences:
-    """The batch with the events of `order` only, in that order; `order` may not mix sequences."""
-    lengths = np.bincount(_rows_of_events(sequences)[order], minlength=len(sequences))
-    cuts = np.concatenate([[0], np.cumsum(lengths)])
-    table = sequences.table
-    for place, name in enumerate(table.column_names):  # times, marks, and metadata with a value an event
-        values = event_values(table.column(name).chunk(0), sequences.lengths)
-        if values is not None:
-            table = table.set_column(place, name, event_lists(values, order, cuts))
-    return EventSequences(table, sequences.mark_names, sequences.time_unit)
-
-
-def _drop(sequences: EventSequences, report: RepairReport) -> EventSequences:
-    good = np.isfinite(sequences.times) & (sequences.marks >= 0)
-    if sequences.mark_names is not None:
-        good &= sequences.marks < len(sequences.mark_names)
-    report.changes["events dropped"] = int((~good).sum())
-    if not good.all():
-        sequences = keep_events(sequences, np.flatnonzero(good))
-    usable = (sequences.lengths > 0) & _has_id(sequences.ids)
-    report.changes["sequences dropped"] = int((~usable).sum())
-    return sequences if usable.all() else sequences[usable]
-
-
-def _sort(sequences: EventSequences, report: RepairReport) -> EventSequences:
-    rows = _rows_of_events(sequences)
-    order = np.lexsort((sequences.times, rows))
-    moved = np.unique(rows[order != np.arange(len(order))])
-    report.changes["sequences sorted"] = len(moved)
-    return keep_events(sequences, order) if len(moved) else sequences
-
-
-def _deduplicate(sequences: EventSequences, report: RepairReport) -> EventSequences:
-    first = _first_occurrences(sequences.ids)
-    report.changes["sequences with a repeated id dropped"] = int((~first).sum())
-    return sequences if first.all() else sequences[first]
-
-
-def _deduplicate_events(sequences: EventSequences, report: RepairReport) -> EventSequences:
-    rows = _rows_of_events(sequences)
-    order = np.lexsort((np.arange(len(rows)), sequences.marks, sequences.times, rows))
-    r, t, x = rows[order], sequences.times[order], sequences.marks[order]
-    again = np.zeros(len(rows), bool)
-    again[order[1:]] = (r[1:] == r[:-1]) & (t[1:] == t[:-1]) & (x[1:] == x[:-1])
-    report.changes["repeated events dropped"] = int(again.sum())
-    return keep_events(sequences, np.flatnonzero(~again)) if again.any() else sequences
-
-
-def _clip(sequences: EventSequences, report: RepairReport) -> EventSequences:
-    edges = dict(zip(("start", "end"), sequences.first_and_last(), strict=True))
-    for name, edge in edges.items():
-        wrong = _wrong_bound(sequences, name)
-        report.changes[f"window {name}s moved"] = int(wrong.sum())
-        if wrong.any():
-            moved = pc.if_else(pa.array(wrong), pa.array(edge), sequences.column(name))
-            sequences = sequences.with_column(name, moved)
-    return sequences
-
-
-#: The repairs by name, in the order in which they are done: a window can only be set when its events are right.
-REPAIRS: dict[str, Callable[[EventSequences, RepairReport], EventSequences]] = {
-    "drop": _drop,
-    "sort": _sort,
-    "deduplicate": _deduplicate,
-    "deduplicate-events": _deduplicate_events,
-    "clip": _clip,
-}
+    return first | ~has_id(ids)

@@ -1,9 +1,9 @@
 """Cut sequences into windows, by number of events or by duration, without a loop over sequences.
 
-A window keeps its parent's id (`parent`), the index of its first event in the parent (`offset`), the
-parent's group and metadata, and the original times; `start` and `end` are the window's own. Its id is
-`parent[offset:stop]`, unique as long as the parents' ids are. Columns `parent` and `offset` that a parent has, as a
-window has them, give way to these: rename columns of your own that are called so.
+A window has the id of its parent (column `parent`), the position of its first event in the parent (`offset`), the
+group, the metadata and the original times of the parent, and its own `start` and `end`. Its id is
+`parent[offset:stop]`, which is unique if the ids of the parents are. Columns `parent` and `offset` of the parents are
+replaced, so rename columns of your own with these names.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ def cut(
     step: float | None = None,
     min_events: int = 1,
 ) -> EventSequences:
-    """Windows of `events` events each, or of `duration` time each.
+    """Return windows of `events` events each, or of `duration` time each.
 
-    `step` is the distance between two windows' beginnings, in events or in time; without it windows do not
-    overlap. The rest at a sequence's end that fills no whole window becomes a shorter one. Windows with fewer
-    than `min_events` events (one or more) are left out, and so is a window that holds the same events as the one
-    before it, as a small step by time makes them.
+    `step` is the distance between the beginnings of two windows, in events or in time; without it windows do not
+    overlap. Events at the end of a sequence that fill no whole window become a shorter one. Windows with fewer than
+    `min_events` events are left out, and so are windows with the same events as the window before, which small steps in
+    time give.
 
-    By events, a window is observed from its first to its last event. By duration, windows are
-    [s + k step, s + k step + duration), k = 0, 1, ..., from the start s of the parent's observation on, and their
-    observation ends with the parent's.
+    By events, a window is observed from its first to its last event. By duration, windows are [s + k step, s + k step +
+    duration), k = 0, 1, ..., where s is the start of the parent's observation window; a window is not observed longer
+    than its parent.
     """
     if (events is None) == (duration is None):
-        raise UserError("say either how many events or which duration a window has")
+        raise UserError("give either the number of events or the duration of a window, and not both")
     size = float(duration if events is None else events)  # type: ignore[arg-type]
     stride = size if step is None else float(step)
     if not (size > 0 and stride > 0 and np.isfinite(size) and np.isfinite(stride)):
         raise UserError(f"windows need a positive size and step, not {size:g} and {stride:g}")
     if min_events < 1:
-        raise UserError(f"windows without events are no sequences: min_events is 1 or more, not {min_events}")
+        raise UserError(f"min_events is {min_events}; it must be 1 or more, as a sequence needs an event")
     if duration is not None:
         parent, begin, stop, starts, ends = _by_duration(sequences, size, stride)
         enough = (stop - begin >= min_events) & _differs_from_previous(parent, begin, stop)
@@ -63,7 +63,7 @@ def take_runs(
     starts: FloatArray | None = None,
     ends: FloatArray | None = None,
 ) -> EventSequences:
-    """Events `begin[i]:stop[i]` of row `parent[i]`, for every i, as sequences; a run must not be empty.
+    """Return events `begin[i]:stop[i]` of row `parent[i]`, for every i, as sequences; no run may be empty.
 
     Without `starts` and `ends` a run is observed from its first to its last event.
     """
@@ -78,7 +78,7 @@ def take_runs(
     metadata, rest = sequences.without_columns("parent", "offset").metadata, {}
     for name in metadata.column_names:
         column = metadata.column(name).chunk(0)
-        values = event_values(column, sequences.lengths)  # a value an event goes with its event
+        values = event_values(column, sequences.lengths)  # a value per event stays with its event
         rest[name] = column.take(rows) if values is None else event_lists(values, source, offsets)
     groups = sequences.groups
     return EventSequences.from_arrays(
@@ -97,7 +97,7 @@ def take_runs(
 
 
 def _by_count(lengths: IntArray, size: int, step: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Parent row, first and one-past-last event of every window: a new one only while it adds events."""
+    """Return parent row, first and one-past-last event of every window; the last window of a parent adds events."""
     until_covered = np.maximum(-((size - lengths) // step), 0) + 1
     until_over = -(-lengths // step)
     parent, rank = _repeat_ranks(np.minimum(until_covered, until_over))
@@ -108,21 +108,21 @@ def _by_count(lengths: IntArray, size: int, step: int) -> tuple[IntArray, IntArr
 def _by_duration(
     sequences: EventSequences, size: float, step: float
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]:
-    """Parent row, first and one-past-last event, start and end of every window."""
+    """Return parent row, first and one-past-last event, start and end of every window."""
     start, end = sequences.observed()
     _, last = sequences.first_and_last()
     filled = np.flatnonzero(sequences.lengths > 0)
     start, end, last = start[filled], end[filled], last[filled]
 
     def edges(row: IntArray, rank: IntArray | FloatArray) -> FloatArray:
-        # Without overlap a window ends exactly, to the last bit, where the next one starts.
+        # Without overlap a window ends exactly where the next one starts, to the last bit.
         return start[row] + ((rank + 1) * step if size == step else rank * step + size)
 
     every = np.arange(len(filled))
     number = np.maximum(np.floor((last - start - size) / step) + 2, 1)
     if number.sum() > 1e9:
-        raise UserError(f"a step of {step:g} makes {number.sum():.3g} windows; take a longer one")
-    # Division and edges round differently: the last window is the first one that ends after the last event.
+        raise UserError(f"a step of {step:g} makes {number.sum():.3g} windows; choose a longer step")
+    # Rounding of the division and of the edges differs; the last window is the first that ends after the last event.
     while (short := edges(every, number - 1) <= last).any():
         number[short] += 1
     while (long := (number > 1) & (edges(every, number - 2) > last)).any():
@@ -135,21 +135,21 @@ def _by_duration(
 
 
 def _differs_from_previous(parent: IntArray, begin: IntArray, stop: IntArray) -> np.ndarray:
-    """Runs that are not the same events as the run before: (n,) bool."""
+    """Return which runs differ from the run before: (n,) bool."""
     different = np.ones(len(parent), bool)
     different[1:] = (np.diff(parent) != 0) | (np.diff(begin) != 0) | (np.diff(stop) != 0)
     return different
 
 
 def _repeat_ranks(number: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows repeated `number` times, and the running rank within each row."""
+    """Return the rows, each repeated `number` times, and the running rank within each row."""
     parent = np.repeat(np.arange(len(number)), number)
     rank = np.arange(len(parent)) - np.repeat(np.cumsum(number) - number, number)
     return parent, rank
 
 
 def _search_in_rows(sequences: EventSequences, rows: IntArray, values: FloatArray) -> IntArray:
-    """`searchsorted(times of row, value, side="left")` for many (row, value) pairs by one bisection."""
+    """Return `searchsorted(times of row, value, side="left")` for many (row, value) pairs, by one bisection."""
     low, high = np.zeros(len(rows), np.int64), sequences.lengths[rows]
     base, times = sequences.offsets[rows], sequences.times
     while (open_ := low < high).any():

@@ -1,15 +1,16 @@
 """Amazon: reviews of products, retrieval of the same category.
 
 Download: the Amazon review data of McAuley et al. (University of California San Diego; for research), one or more
-categories; the paper takes Movies, Toys and Beauty. Read are, as published, gzipped or not,
-- review JSON lines: `reviews_Beauty_5.json.gz` (2014), `All_Beauty.json.gz` (2018), `All_Beauty.jsonl.gz` (2023);
-- ratings csv without a head: `user,item,rating,time` (2014) or `item,user,rating,time` (2018), and with a head (2023);
+categories; the paper uses Movies, Toys and Beauty. These files are read as published, gzipped or not:
+- reviews as JSON lines: `reviews_Beauty_5.json.gz` (2014), `All_Beauty.json.gz` (2018), `All_Beauty.jsonl.gz` (2023);
+- ratings as csv without a header: `user,item,rating,time` (2014) or `item,user,rating,time` (2018), or with a header
+  (2023);
 - the csv with classes and binary ratings of Anonymous63525/CPMM (`user_id,item_id,class,reviewTime,overall`).
 
-A sequence is the reviews of one product, an event is a review at its day, the mark its stars (5 marks), or good and bad
-(`binary`; so by itself where a file rates by 0 and 1). The group is the category, from the file's name, and the class
-where the file has one. Windows of 20 to 100 reviews, at most 3 a product. Products that share 30 % of their reviews
-(user and day) with a larger product are variants of it and left out.
+A sequence is the reviews of one product. An event is a review, at its day; its mark is the number of stars (5 marks),
+or good or bad (`binary`, which is also used if a file rates by 0 and 1). The group is the category, from the file name,
+with the class if the file has one. Windows have 20 to 100 reviews, at most 3 per product. Products that share 30 % of
+their reviews (user and day) with a larger product are variants of it and are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ STARS = ["1 star", "2 stars", "3 stars", "4 stars", "5 stars"]
 BINARY = ["rated bad", "rated good"]
 GOOD = 3.0
 SHARED = 0.3
-#: A user with more products than this in one day (a bot, a resold account) tells nothing about variants.
+#: A user who reviews more products than this on one day (a bot, a resold account) says nothing about variants.
 BUSIEST_DAY = 50
 
 
@@ -47,7 +48,7 @@ def read(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> EventSequences:
-    """Windows of `min_events` to `events` reviews, at most `most` a product; `variant` stars or binary."""
+    """Read windows of `min_events` to `events` reviews, at most `most` per product; `variant` is stars or binary."""
     if variant not in (None, "stars", "binary"):
         raise UserError(f"amazon has no variant {variant!r}; choose stars or binary")
     paths = find(raw, *PATTERNS)
@@ -56,7 +57,7 @@ def read(
     files = [read_reviews(path) for path in track(paths, progress)]
     rated_by_two = [path for path, file in zip(paths, files, strict=True) if file.ratings.max() <= 1]
     if variant == "stars" and rated_by_two:
-        raise DataError("rates by 0 and 1, not by stars", file=rated_by_two[0], remedy="take --variant binary")
+        raise DataError("rates by 0 and 1, not by stars", file=rated_by_two[0], remedy="use --variant binary")
     binary = variant == "binary" or bool(rated_by_two)
     rng = np.random.default_rng(seed)
     parts = [_category(file, _category_name(path), binary, min_events) for path, file in zip(paths, files, strict=True)]
@@ -73,7 +74,7 @@ def _category_name(path: Path) -> str:
 
 
 def _category(file: Reviews, category: str, binary: bool, min_events: int) -> Recordings:
-    """The products of one file with enough reviews, without variants of others."""
+    """Return the products of one file with enough reviews, without variants of other products."""
     products = file.products.dictionary_encode()
     item = products.indices.to_numpy().astype(np.int64)
     kept = np.bincount(item, minlength=len(products.dictionary))[item] >= min_events
@@ -98,7 +99,7 @@ def _category(file: Reviews, category: str, binary: bool, min_events: int) -> Re
 
 
 def variants(item: IntArray, user: IntArray, day: IntArray, among: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which items share `SHARED` of their reviews (same user, same day) with a larger item: (items,) bool."""
+    """Return which items share `SHARED` of their reviews (same user, same day) with a larger item: (items,) bool."""
     count = int(item.max()) + 1 if len(item) else 0
     first_day = int(day.min()) if len(day) else 0
     occasion = (user * (int(day.max()) - first_day + 1) + day - first_day if len(day) else user)[among]

@@ -1,4 +1,4 @@
-"""The files of the Amazon review data in their published forms, as columns: product, user, rating, day, class."""
+"""Read the files of the Amazon review data, in all published forms: product, user, rating, day, class."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from neuroseqret.datasets.files import number_column
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import first_line
 
-#: What a column is called in the editions of 2014 and 2018, of 2023, and in the files with classes.
+#: Names of the columns in the editions of 2014 and 2018, of 2023, and in the files with classes.
 PRODUCT = ("asin", "parent_asin", "item_id")
 USER = ("reviewerID", "user_id")
 RATING = ("overall", "rating")
 TIME = ("unixReviewTime", "timestamp", "reviewTime")
 DAY_SECONDS = 86_400
-#: Larger than this, a time is in milliseconds (1e11 s is the year 5138).
+#: Times above this are in milliseconds (1e11 seconds is the year 5138).
 MILLISECONDS = 1e11
 
 
 @dataclass(frozen=True)
 class Reviews:
-    """The reviews of one file, in its order."""
+    """The reviews of one file, in the order of the file."""
 
     products: pa.Array
     users: pa.Array
@@ -42,7 +42,7 @@ class Reviews:
 
 
 def read_reviews(path: Path) -> Reviews:
-    """The reviews of one json-lines or csv file, gzipped or not."""
+    """Read the reviews of one file, JSON lines or csv, gzipped or not."""
     is_json = ".json" in path.name
     try:
         table = _json(path) if is_json else _csv(path)
@@ -50,13 +50,15 @@ def read_reviews(path: Path) -> Reviews:
         form = "JSON lines" if is_json else "a ratings csv"
         raise DataError(f"not {form} ({first_line(error)})", file=path, remedy="download it again") from error
     if not table.num_rows:
-        raise DataError("holds no reviews", file=path)
+        raise DataError("holds no reviews", file=path, remedy="download it again")
     ratings = _numbers(table, RATING, path)
     if ratings.min() < 0 or ratings.max() > 5:
-        raise DataError(f"ratings run from {ratings.min():g} to {ratings.max():g}, not from 1 to 5", file=path)
+        raise DataError(
+            f"ratings are {ratings.min():g} to {ratings.max():g}, not 1 to 5", file=path, remedy="convert them"
+        )
     if ratings.max() > 1 and ratings.min() < 1:
         row = int(np.flatnonzero(ratings < 1)[0])
-        raise DataError(f"line {row + 1}: rating is {ratings[row]:g}, not 1 to 5", file=path)
+        raise DataError(f"line {row + 1}: rating is {ratings[row]:g}, not 1 to 5", file=path, remedy="remove the line")
     classes = _numbers(table, ("class",), path).astype(np.int64) if "class" in table.column_names else None
     if classes is not None and classes.min() < 0:
         raise DataError(f"a class is {classes.min()}", file=path, remedy="number them from 0")
@@ -77,7 +79,7 @@ def _json(path: Path) -> pa.Table:
     read = pajson.ReadOptions(block_size=16 << 20)
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
         table = pajson.read_json(stream, read_options=read, parse_options=parse)
-    # Names of other editions are there but empty.
+    # The columns of other editions are empty.
     return table.select([name for name in table.column_names if table.column(name).null_count < table.num_rows])
 
 
@@ -86,7 +88,7 @@ def _csv(path: Path) -> pa.Table:
         try:
             first = stream.readline().strip().split(",")
         except UnicodeDecodeError as error:
-            raise DataError("not a text file", file=path) from error
+            raise DataError("not a text file", file=path, remedy="download it again") from error
     if set(first) & set(PRODUCT):
         return pacsv.read_csv(path)
     if len(first) != 4:
@@ -99,7 +101,7 @@ def _csv(path: Path) -> pa.Table:
         read_options=pacsv.ReadOptions(column_names=list(types)),
         convert_options=pacsv.ConvertOptions(column_types=types),
     )
-    # The edition of 2014 has the user first, that of 2018 the product; product numbers have ten characters.
+    # The edition of 2014 has the user first, that of 2018 the product; product codes have ten characters.
     tens = [pc.mean(pc.equal(pc.utf8_length(table.column(c).slice(0, 10_000)), 10).cast(pa.int8())) for c in "ab"]
     names = ["asin", "user_id"] if tens[0].as_py() >= tens[1].as_py() else ["user_id", "asin"]
     return table.rename_columns([*names, "rating", "timestamp"])
@@ -111,9 +113,9 @@ def _column(table: pa.Table, names: tuple[str, ...], path: Path) -> Any:
             column = table.column(name).combine_chunks()
             if column.null_count:
                 row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-                raise DataError(f"review {row + 1} has no {name}", file=path)
+                raise DataError(f"review {row + 1} has no {name}", file=path, remedy="download it again")
             return column
-    raise DataError(f"no column {' or '.join(names)}", file=path, remedy="take the files as they are published")
+    raise DataError(f"no column {' or '.join(names)}", file=path, remedy="use the files as they are published")
 
 
 def _numbers(table: pa.Table, names: tuple[str, ...], path: Path) -> npt.NDArray[np.float64]:

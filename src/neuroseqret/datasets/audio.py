@@ -1,18 +1,18 @@
 """Audio: spoken words, retrieval of the same speaker.
 
-Download, any of
+Download one of
 - AudioMNIST of Becker et al. (soerenab/AudioMNIST; MIT): `data/<speaker>/<digit>_<speaker>_<repetition>.wav` and
   `audioMNIST_meta.txt`;
 - the Snips smart-lights commands of the paper (Coucke et al. 2018, on request from Sonos; research licence):
-  `speech_corpus/audio/<n>.wav` and `speech_corpus/metadata.json`, which names each recording's worker;
+  `speech_corpus/audio/<n>.wav` and `speech_corpus/metadata.json`, which names the worker of each recording;
 - any folder of wav files with a table of speakers: a csv with the columns `path` (or `file`) and `speaker` (or
-  `speakerId`), such as Fluent Speech Commands has. The path is relative to the csv or to a folder above it; a bare
-  name will do where no two recordings have it.
+  `speakerId`), as Fluent Speech Commands has it. The path is relative to the csv or to a folder above it; the file name
+  alone is enough if no two recordings have it.
 
-`cycles`: an event is a voiced cycle, an upward zero crossing of the signal band-passed to 70-350 Hz where its 20 ms
-level is over a tenth of the loudest; `bands`: the first cycle and each later one with another mark than the one before.
-The mark is the band (quantiles over the data set) of the dominant frequency, 50 to 4000 Hz with pre-emphasis, in the
-25 ms that begin with the cycle. The clock starts at the first cycle.
+With `cycles`, an event is a voiced cycle: an upward zero crossing of the signal, band-passed to 70-350 Hz, where the
+level over 20 ms is more than a tenth of the loudest. With `bands`, events are the first cycle and each later cycle with
+another mark than the one before. The mark is the band (quantiles over the data set) of the dominant frequency, 50 to
+4000 Hz with pre-emphasis, in the 25 ms from the cycle on. Time starts at the first cycle.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def read(
     marks: int = 5,
     progress: Progress | None = None,
 ) -> EventSequences:
-    """One sequence a recording of `min_events` events or more."""
+    """Read one sequence per recording of `min_events` events or more."""
     if variant not in ("cycles", "bands"):
         raise UserError(f"audio has no variant {variant!r}; choose cycles or bands")
     listed = track(_listed(raw), progress)
     whole = Recordings.from_parts((*cycles(path), columns) for path, columns in listed)
     if not len(whole):
-        raise DataError("no recording has a voiced cycle", file=raw)
+        raise DataError("no recording has a voiced cycle", file=raw, remedy="check that the files are speech")
     edges = quantile_edges(whole.values, marks)
     marked = whole.with_marks(by_edges(whole.values, edges))
     if variant == "bands":
@@ -62,7 +62,7 @@ def read(
 
 
 def _changes(recordings: Recordings) -> Recordings:
-    """Only the events whose mark differs from the one before, and the first of each recording."""
+    """Keep the first event of each recording and those whose mark differs from the one before."""
     keep = np.ones(len(recordings.values), bool)
     keep[1:] = recordings.values[1:] != recordings.values[:-1]
     keep[recordings.offsets[:-1]] = True
@@ -72,7 +72,7 @@ def _changes(recordings: Recordings) -> Recordings:
 
 
 def cycles(path: Path) -> tuple[FloatArray, FloatArray]:
-    """Times of the voiced cycles and the dominant frequency at each."""
+    """Return the times of the voiced cycles and the dominant frequency at each."""
     rate, wave = _wave(path)
     from scipy import ndimage, signal
 
@@ -88,7 +88,7 @@ def cycles(path: Path) -> tuple[FloatArray, FloatArray]:
 
 
 def _dominant(wave: FloatArray, rate: int, times: FloatArray) -> FloatArray:
-    """The strongest frequency of the 25 ms that begin at each time."""
+    """Return the strongest frequency in the 25 ms from each time on."""
     from scipy import signal
 
     common = int(np.gcd(rate, SPECTRUM_RATE))
@@ -105,27 +105,27 @@ def _dominant(wave: FloatArray, rate: int, times: FloatArray) -> FloatArray:
 
 
 def _wave(path: Path) -> tuple[int, npt.NDArray[np.float64]]:
-    """Sampling rate and the first channel, loudest sample 1."""
+    """Read the sampling rate and the first channel, scaled so that the loudest sample is 1."""
     try:
         from scipy.io import wavfile
     except ImportError as error:
         raise MissingExtraError("scipy", "raw", "reading wav files") from error
     try:
         rate, samples = wavfile.read(path)
-    except Exception as error:  # whatever scipy meets in a damaged file
+    except Exception as error:  # scipy can raise anything over a damaged file
         raise DataError(
             f"not a readable wav file ({first_line(error)})", file=path, remedy="download it again"
         ) from error
     wave = (samples if samples.ndim == 1 else samples[:, 0]).astype(np.float64)
     if rate <= 2 * BAND[1]:
-        raise DataError(f"{rate} samples a second are too few for voices", file=path)
+        raise DataError(f"{rate} samples per second are too few for speech", file=path, remedy="remove the file")
     if not len(wave) or not np.abs(wave).max() > 0:
         raise DataError("holds no sound", file=path, remedy="remove it or download it again")
     return int(rate), wave / np.abs(wave).max()
 
 
 def _listed(raw: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """Every wav file with its columns: speaker as `group`, what it was recorded with as `source`."""
+    """List every wav file with its columns; the speaker is the `group`, the recording session the `source`."""
     paths = find(raw, "*.wav")
     if not paths:
         raise nothing_found(raw, "wav files, such as AudioMNIST's <speaker>/<digit>_<speaker>_<repetition>.wav")
@@ -136,7 +136,7 @@ def _listed(raw: Path) -> list[tuple[Path, dict[str, Any]]]:
             (path, _digit(int(match[1]), match[2], int(match[3]), facts)) for path, match in named if match is not None
         ]
     speakers = _speakers(raw, paths)
-    # Nothing but the speaker is known of such a recording, so each is a source of its own.
+    # Only the speaker is known, so each recording is a source of its own.
     return [(path, {"group": speakers[path], "source": str(path.relative_to(raw))}) for path in paths]
 
 
@@ -151,18 +151,20 @@ def _digit(digit: int, speaker: str, repetition: int, facts: dict[str, Any]) -> 
 
 
 def _speakers(raw: Path, paths: list[Path]) -> dict[Path, str]:
-    """The speaker of every recording: by its path where a table has it, else by its name if only one is called so."""
+    """Find the speaker of every recording: by its path, else by its file name if only one recording has it."""
     listed: dict[Path, str] = {}
     by_name: dict[str, set[str]] = {}
     for table, file, speaker in _table_rows(raw):
-        # Relative to the table, or to any folder from there up to the whole one.
+        # Relative to the table or to any folder above it, up to the raw folder.
         above = [folder for folder in table.parents if folder == raw or raw in folder.parents]
         places = [folder / f"{file}{ending}" for folder in above for ending in ("", ".wav")]
         found = next((place.resolve() for place in places if place.is_file()), None)
         if found is None:
             by_name.setdefault(Path(file).name.removesuffix(".wav"), set()).add(speaker)
         elif listed.setdefault(found, speaker) != speaker:
-            raise DataError(f"{file} is of {listed[found]} and of {speaker}", file=table, remedy="list it once")
+            raise DataError(
+                f"{file} is listed for {listed[found]} and for {speaker}", file=table, remedy="list it once"
+            )
     speakers = {path: listed[path.resolve()] for path in paths if path.resolve() in listed}
     unlisted = [path for path in paths if path not in speakers]
     called_so = Counter(path.stem for path in unlisted)
@@ -170,22 +172,22 @@ def _speakers(raw: Path, paths: list[Path]) -> dict[Path, str]:
         said = sorted(by_name.get(path.stem, ()))
         if not said:
             raise DataError(
-                "no speaker is known for this recording",
+                "no table names the speaker of this recording",
                 file=path,
                 remedy="add a csv with the columns path and speaker to the folder",
             )
         if len(said) > 1 or called_so[path.stem] > 1:
             raise DataError(
-                f"a recording of this name is of {' and '.join(said)}, and {called_so[path.stem]} have it",
+                f"{called_so[path.stem]} recordings have this name, and it is listed for {' and '.join(said)}",
                 file=path,
-                remedy="list each with its path relative to the csv",
+                remedy="list each recording with its path relative to the csv",
             )
         speakers[path] = said[0]
     return speakers
 
 
 def _table_rows(raw: Path) -> Iterator[tuple[Path, str, str]]:
-    """Table, recording and speaker of every line of a csv with speakers and every entry of Snips' metadata.json."""
+    """Yield table, recording and speaker of every line of a csv with speakers and every entry of `metadata.json`."""
     for path in find(raw, "metadata.json"):
         for key, entry in json_object(path).items():
             worker = entry.get("worker") if isinstance(entry, dict) else None

@@ -1,16 +1,16 @@
-"""Celebrity: where the face is in interview videos, retrieval of the same person.
+"""Celebrity: positions of the face in interview videos, retrieval of the same person.
 
-Download, either of
+Download one of
 - the VoxCeleb1 or VoxCeleb2 annotations of Nagrani, Chung and Zisserman (Visual Geometry Group, Oxford; CC BY 4.0 by
-  its authors' page): `txt/<person>/<video>/<track>.txt`, a head (`Identity`, `Reference`, ...) and one line a frame,
-  `FRAME X Y W H`, the box relative to the frame or in pixels, 25 frames a second;
-- `vox-metadata.csv` of AliaksandrSiarohin/video-preprocessing (one line a face track: `video_id, start, end, bbox,
+  its authors' page): `txt/<person>/<video>/<track>.txt`, a header (`Identity`, `Reference`, ...) and one line per
+  frame, `FRAME X Y W H`, with the box relative to the frame or in pixels, 25 frames per second;
+- `vox-metadata.csv` of AliaksandrSiarohin/video-preprocessing (one line per face track: `video_id, start, end, bbox,
   fps, width, height, partition, person_id`; no licence file).
 
-With the csv, each track gives two events: its start, mark = one of 16 cells (quarter of the horizontal position of
-the box x quarter of its height, by quantiles over all tracks), and its end, mark 16. With the frames, the mark is one
-of 16 cells of the picture (quarter of the horizontal x quarter of the vertical position, by quantiles), and an event
-is the first frame of a track and each later one in another cell (`variant="changes"`), or every frame (`"frames"`).
+With the csv, each track gives two events: its start, whose mark is one of 16 cells (quarter of the horizontal position
+of the box x quarter of its height, by quantiles over all tracks), and its end, with mark 16. With the frames, the mark
+is one of 16 cells of the picture (quarter of the horizontal x quarter of the vertical position, by quantiles). Events
+are the first frame of a track and each later frame in another cell (`variant="changes"`), or every frame (`"frames"`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CELL_NAMES = [f"x quarter {x}, y quarter {y}" for x in range(1, 5) for y in rang
 def read(
     raw: Path, *, variant: str | None = None, events: int | None = None, progress: Progress | None = None
 ) -> EventSequences:
-    """Sequences of one video each; `events` is the least number of tracks (csv) or of events (frames) in one."""
+    """Read sequences of one video each, with at least `events` tracks (csv) or events (frames)."""
     tables = find(raw, "*.csv")
     chosen = [path for path in tables if text(path)[:200].startswith("video_id,")]
     if chosen:
@@ -56,7 +56,7 @@ def read(
 
 
 def _track_table(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The columns of a track csv as arrays: numbers, ids as text, and the box as `left`, `top`, `right`, `bottom`."""
+    """Read the columns of a track csv: numbers, ids as text, and the box as `left`, `top`, `right`, `bottom`."""
     try:
         table = pacsv.read_csv(path)
     except pa.ArrowInvalid as error:
@@ -84,14 +84,14 @@ def _from_tracks(paths: list[Path], tracks: int) -> EventSequences:
     start, end = column["start"] / column["fps"], column["end"] / column["fps"]
     videos, video = np.unique(column["video_id"].astype(str), return_inverse=True)
     person = column["person_id"]
-    # Some tracks are listed twice, with boxes that hardly differ; and tables may have tracks in common.
+    # Some tracks are listed twice with almost equal boxes, and tables may share tracks.
     _, once = np.unique(np.column_stack([video, column["start"], column["end"]]), axis=0, return_index=True)
     once.sort()
     whole = Recordings.from_events(
         video[once], start[once], once, {"group": person[once], "source": videos[video[once]]}
     )
     windows = whole.cut(Windows(tracks, "spread"))
-    # Two events a track: its start with the cell, its end with mark 16; in time within the window, starts before ends.
+    # Two events per track: its start with the cell and its end with mark 16, sorted by time, starts before ends.
     row = np.repeat(np.arange(len(windows)), 2 * windows.lengths)
     track = windows.values
     times = np.column_stack([start[track], end[track]]).ravel()
@@ -104,19 +104,21 @@ def _from_tracks(paths: list[Path], tracks: int) -> EventSequences:
 
 
 def _boxes(texts: list[str], path: Path) -> IntArray:
-    """Left, top, right and bottom of `left-top-right-bottom`."""
+    """Parse `left-top-right-bottom`: (n, 4)."""
     try:
         box = np.array([str(t).split("-") for t in texts], dtype=np.int64)
     except ValueError:
         box = np.empty((0, 0), np.int64)
     if len(texts) and box.shape != (len(texts), 4):
         bad = next(i for i, t in enumerate(texts) if not re.fullmatch(r"\d+-\d+-\d+-\d+", str(t)))
-        raise DataError(f"line {bad + 2}: bbox is {texts[bad]!r}, not left-top-right-bottom", file=path)
+        raise DataError(
+            f"line {bad + 2}: bbox is {texts[bad]!r}, not left-top-right-bottom", file=path, remedy="download it again"
+        )
     return box.reshape(-1, 4)
 
 
 def _cells(first: FloatArray, second: FloatArray) -> npt.NDArray[np.int32]:
-    """One of 16 cells: quarter of the first x quarter of the second, by quantiles."""
+    """Return one of 16 cells: quarter of the first value x quarter of the second, by quantiles."""
     a, b = (by_edges(v, quantile_edges(v, 4)) for v in (first, second))
     return (4 * a + b).astype(np.int32)
 
@@ -133,7 +135,7 @@ def _from_frames(paths: list[Path], every_frame: bool, events: int, progress: Pr
     frame, left, top, width, height, track_of = rows.T
     across, down = left + width / 2, top + height / 2
     for position, extent in ((across, left + width), (down, top + height)):
-        # Boxes in pixels: the frame's size is not in the file, so the farthest box of the video stands for it.
+        # For boxes in pixels: the size of the frame is not in the file, so the farthest box of the video is used.
         farthest = np.zeros(len(names))
         np.maximum.at(farthest, video_of, extent)
         position /= np.where(farthest > 2, farthest, 1.0)[video_of]
@@ -152,19 +154,20 @@ def _from_frames(paths: list[Path], every_frame: bool, events: int, progress: Pr
 
 
 def _frames(path: Path) -> FloatArray:
-    """The lines under `FRAME X Y W H` as numbers: (frames, 5)."""
+    """Read the lines under `FRAME X Y W H` as numbers: (frames, 5)."""
     lines = text(path).splitlines()
     head = next((n for n, line in enumerate(lines) if line.split()[:1] == ["FRAME"]), None)
     if head is None:
-        raise DataError("no line 'FRAME X Y W H'", file=path, remedy="give VoxCeleb's annotation files")
+        raise DataError("no line 'FRAME X Y W H'", file=path, remedy="use VoxCeleb's annotation files")
     body = [line.split() for line in lines[head + 1 :] if line.strip()]
     try:
         rows = np.array(body, dtype=np.float64).reshape(len(body), 5)
     except ValueError:
         bad = next(n for n, cells in enumerate(body) if not _five_numbers(cells))
-        raise DataError(f"line {head + 2 + bad}: {' '.join(body[bad])!r} is not FRAME X Y W H", file=path) from None
+        problem = f"line {head + 2 + bad}: {' '.join(body[bad])!r} is not FRAME X Y W H"
+        raise DataError(problem, file=path, remedy="download it again") from None
     if not len(rows):
-        raise DataError("no frames under 'FRAME X Y W H'", file=path)
+        raise DataError("no frames under 'FRAME X Y W H'", file=path, remedy="download it again")
     return rows
 
 

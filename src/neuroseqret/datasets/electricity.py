@@ -1,17 +1,17 @@
 """Electricity: power of household appliances, retrieval of the same kind of appliance.
 
-Download, either of
+Download one of
 - REFIT Electrical Load Measurements (Cleaned) of Murray, Stankovic and Stankovic (University of Strathclyde;
-  CC BY 4.0): `CLEAN_House<n>.csv` (`Time, Unix, Aggregate, Appliance1 ... Appliance9, Issues`) and its read-me text,
+  CC BY 4.0): `CLEAN_House<n>.csv` (`Time, Unix, Aggregate, Appliance1 ... Appliance9, Issues`) and its readme text,
   which lists the appliances of each house;
 - tracebase of Reinhardt et al. (areinhardt/tracebase; ODbL 1.0, contents DbCL 1.0):
   `<directory>/<Appliance>/dev_<meter>_..._<day>.csv`, lines `dd/mm/yyyy hh:mm:ss;watts;watts averaged`. The directory
-  `synthetic` reuses recordings and is left out, and so are files that overlap another of the same meter.
+  `synthetic` reuses recordings and is left out, and so are files that overlap another file of the same meter.
 
-`steps`: an event is a reading that differs from the level of the last event by more than 2 W and more than 5 % of that
-level; `readings` (the paper's): every reading that is not the first. The mark is the quintile of the normalised change
-(new - old) / max(new, old), taken over all changes that are not zero. Windows of 100 events within one device and day,
-at most 2244 a kind of appliance, drawn in turn from its device-days.
+With `steps`, an event is a reading that differs from the level of the last event by more than 2 W and more than 5 % of
+that level. With `readings` (the paper's), every reading but the first is an event. The mark is the quintile of the
+normalised change (new - old) / max(new, old), over all changes that are not zero. Windows have 100 events of one device
+and day; there are at most 2244 per kind of appliance, drawn from its device-days in turn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers.engines.damage import first_line
 
 ABSOLUTE, RELATIVE = 2.0, 0.05
-#: Names that mean the same kind of appliance.
+#: Other names of a kind of appliance.
 SAME_KIND = {
     "LaundryDrier": "LaundryDryer",
     "HifiAmplifier": "Amplifier",
@@ -56,7 +56,7 @@ def read(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> EventSequences:
-    """Windows of `min_events` to `events` events; at most `most` of them a kind of appliance."""
+    """Read windows of `min_events` to `events` events, at most `most` per kind of appliance."""
     if variant not in ("steps", "readings"):
         raise UserError(f"electricity has no variant {variant!r}; choose steps or readings")
     houses = find(raw, "*House*.csv", "*house*.csv")
@@ -67,7 +67,7 @@ def read(
     events_of = (_changes(times, watts, columns, variant == "steps") for times, watts, columns in parts)
     whole = Recordings.from_parts(part for device in events_of for part in _days(*device))
     if not len(whole):
-        raise DataError("no change of power in any file", file=raw)
+        raise DataError("no change of power in any file", file=raw, remedy="download it again")
     cut = whole.cut(Windows(events, "keep", min_events))
     rng = np.random.default_rng(seed)
     cut = cut.take(thin(np.asarray(cut.columns["group"]), most, rng, np.asarray(cut.columns["source"])))
@@ -87,7 +87,7 @@ def _changes(times: FloatArray, watts: FloatArray, columns: dict[str, str], on_s
 
 
 def _days(times: FloatArray, change: FloatArray, columns: dict[str, str]) -> Iterator[tuple[Any, Any, dict[str, str]]]:
-    """One recording a day; `source` is device and day."""
+    """Yield one recording per day; its `source` is device and day."""
     day = np.floor(times / 86400).astype(np.int64)
     cuts = np.flatnonzero(np.diff(day)) + 1
     for t, x in zip(np.split(times, cuts), np.split(change, cuts), strict=True):
@@ -97,7 +97,7 @@ def _days(times: FloatArray, change: FloatArray, columns: dict[str, str]) -> Ite
 
 
 def _traces(paths: list[Path], progress: Progress | None) -> Iterator[tuple[FloatArray, FloatArray, dict[str, str]]]:
-    """Times, watts and columns of each tracebase file that overlaps none before it of the same meter."""
+    """Yield times, watts and columns of each tracebase file, without files that overlap an earlier one of the meter."""
     by_meter: dict[str, list[Path]] = {}
     for path in paths:
         by_meter.setdefault(_meter(path), []).append(path)
@@ -130,10 +130,10 @@ def _trace(path: Path) -> tuple[FloatArray, FloatArray, dict[str, str]]:
             f"not a tracebase file ({first_line(error)})", file=path, remedy="lines are dd/mm/yyyy hh:mm:ss;watts;watts"
         ) from error
     if not table.num_rows or table.column("time").null_count or table.column("watts").null_count:
-        raise DataError("empty, or a line without time or power", file=path, remedy="download it again")
+        raise DataError("empty, or a line has no time or power", file=path, remedy="download it again")
     times = table.column("time").cast(pa.int64()).to_numpy().astype(np.float64)
     watts = table.column("watts").to_numpy()
-    order = np.argsort(times, kind="stable")  # clocks that were set back
+    order = np.argsort(times, kind="stable")  # some clocks were set back
     kind = SAME_KIND.get(path.parent.name, path.parent.name)
     columns = {
         "group": kind,

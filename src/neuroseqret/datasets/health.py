@@ -1,17 +1,17 @@
 """Health: heart beats of patients, retrieval of the same patient.
 
-Download: MIT-BIH Arrhythmia Database 1.0.0 (PhysioNet; ODC-By 1.0): the `.hea` and `.atr` files for the beats, the
-`.dat` files too for the signal. Any folder of PhysioNet WFDB records with the same file types is read.
+Download: MIT-BIH Arrhythmia Database 1.0.0 (PhysioNet; ODC-By 1.0): the `.hea` and `.atr` files for the beats, and the
+`.dat` files for the signal. Any folder of PhysioNet WFDB records with the same file types works.
 
 Three variants:
-- `beats`: an event is an annotated beat, mark = AAMI class (N, S, V, F, Q); windows of 50 beats;
-- `signal` (the paper's): an event is a sample of the first ECG lead, mark = quintile of the normalised change since
-  the sample before; sequences of 10,000 samples. Time is regular then and carries nothing;
-- `changes`: an event where the signal has moved by a fifth of its standard deviation since the last event, mark as
-  above; windows of 200 events.
+- `beats`: an event is an annotated beat; its mark is the AAMI class (N, S, V, F, Q); windows of 50 beats;
+- `signal` (the paper's): an event is a sample of the first ECG lead; its mark is the quintile of the normalised change
+  since the sample before; sequences of 10,000 samples. Times are regular here and carry no information;
+- `changes`: an event is where the signal has moved by a fifth of its standard deviation since the last event; marks as
+  in `signal`; windows of 200 events.
 
-A patient is mostly one record, so queries are its last third (`prepare` leaves a window between out); where there are
-several records, queries are the last third of the last one and the corpus is the others.
+Most patients have one record, so its last third gives the queries (`prepare` leaves out the window before them). If
+there are several records, the last third of the last one gives the queries and the others are the corpus.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from neuroseqret.datasets.steps import steps
 from neuroseqret.errors import DataError, MissingExtraError, UserError
 from neuroseqret.readers.engines.damage import first_line
 
-#: AAMI EC57 classes and the beat codes of PhysioNet that belong to each; all other codes are no beats.
+#: AAMI EC57 classes and the PhysioNet beat codes of each; all other codes are not beats.
 AAMI = {
     "N normal or bundle branch block": "NLRBejn",
     "S supraventricular ectopic": "AaJS",
@@ -36,7 +36,7 @@ AAMI = {
     "F fusion": "F",
     "Q paced or unclassifiable": "/fQ?",
 }
-#: Records that PhysioNet says are of one patient.
+#: Records of the same patient, according to PhysioNet.
 SAME_PATIENT = {"201": "201+202", "202": "201+202"}
 EVENTS = {"beats": 50, "signal": 10_000, "changes": 200}
 CHANGE = 0.2
@@ -50,7 +50,7 @@ def read(
     marks: int = 5,
     progress: Progress | None = None,
 ) -> EventSequences:
-    """Windows of `events` events of every record; `marks` classes of change for the signal variants."""
+    """Read windows of `events` events of every record; the signal variants have `marks` classes of change."""
     if variant not in EVENTS:
         raise UserError(f"health has no variant {variant!r}; choose {', '.join(EVENTS)}")
     suffix = ".atr" if variant == "beats" else ".dat"
@@ -88,7 +88,7 @@ def _beats(record: Path) -> tuple[Any, Any, dict[str, str]]:
     try:
         annotation = wfdb.rdann(str(record), "atr")
         rate = annotation.fs or wfdb.rdheader(str(record)).fs
-    except Exception as error:  # whatever wfdb meets in a damaged file
+    except Exception as error:  # wfdb can raise anything over a damaged file
         raise _damaged(record.with_suffix(".atr"), error) from error
     symbols = np.array(annotation.symbol, dtype="U1")
     codes = np.full(len(symbols), -1, np.int32)
@@ -96,7 +96,7 @@ def _beats(record: Path) -> tuple[Any, Any, dict[str, str]]:
         codes[np.isin(symbols, list(beats))] = mark
     beat = codes >= 0
     if not beat.any():
-        raise DataError("no beat annotations", file=record.with_suffix(".atr"))
+        raise DataError("no beat annotations", file=record.with_suffix(".atr"), remedy="remove the record")
     times = annotation.sample[beat] / rate
     if (np.diff(times) < 0).any():
         raise DataError("annotations go back in time", file=record.with_suffix(".atr"), remedy="download it again")
@@ -104,7 +104,7 @@ def _beats(record: Path) -> tuple[Any, Any, dict[str, str]]:
 
 
 def _signal(record: Path, every_sample: bool) -> tuple[Any, Any, dict[str, str]]:
-    """Times and normalised changes (in standard deviations of the record) of the first lead."""
+    """Read times and normalised changes (in standard deviations of the record) of the first lead."""
     try:
         loaded = _wfdb().rdrecord(str(record), channels=[0])
     except UserError:
@@ -112,11 +112,11 @@ def _signal(record: Path, every_sample: bool) -> tuple[Any, Any, dict[str, str]]
     except Exception as error:
         raise _damaged(record.with_suffix(".dat"), error) from error
     level = loaded.p_signal[:, 0]
-    measured = np.flatnonzero(np.isfinite(level))  # gaps of the recording are left out, the clock runs on
+    measured = np.flatnonzero(np.isfinite(level))  # gaps in the recording give no events, but time goes on
     level = level[measured]
     deviation = level.std() if len(level) else 0.0
     if not deviation > 0:
-        raise DataError("the first lead is constant", file=record.with_suffix(".dat"))
+        raise DataError("the first lead is constant", file=record.with_suffix(".dat"), remedy="remove the record")
     level = level / deviation
     if every_sample:
         rows, change = np.arange(1, len(level)), np.diff(level)

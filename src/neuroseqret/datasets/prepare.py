@@ -1,9 +1,10 @@
-"""From raw files to a data folder: read, drop doubles, choose queries, split, write.
+"""Make a data folder from raw files: read, drop duplicates, choose queries, split, write.
 
-Queries come from other sources than the corpus sequences of their group. (A source that two groups share may be among
-the queries of one and in the corpus of the other.) Where a group is one recording (a patient), the queries are its
-last third, the corpus its beginning, and a window between them is left out. Groups with fewer than three corpus
-sequences are dropped. What was left out is in `meta.json`. Row order tells nothing, nor do the ids of the known sets.
+Queries come from other sources than the corpus sequences of their group. (A source that two groups share may give
+queries of one group and corpus sequences of the other.) If a group is one recording (a patient), its last third gives
+the queries, its beginning the corpus, and a window between them is left out. Groups with fewer than three corpus
+sequences are dropped. `meta.json` says what was left out. Row order gives nothing away, nor do the ids of the known
+sets.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ RELEVANCE = ("groups", "subsequences", "overlapping")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is said of a set in its `meta.json` and how its queries are chosen; how it is read is in its module."""
+    """What `meta.json` says about a set and how its queries are chosen; its module says how it is read."""
 
     title: str
     licence: str
@@ -57,14 +58,14 @@ RECIPES = {
 
 
 def module(name: str) -> ModuleType:
-    """The module of a set."""
+    """Return the module of a set."""
     if name not in RECIPES:
-        raise UserError(f"no data set is called {name!r}; there are {', '.join(RECIPES)}; for a file say --from FILE")
+        raise UserError(f"no data set is called {name!r}; choose from {', '.join(RECIPES)}; for a file say --from FILE")
     return import_module(f"neuroseqret.datasets.{name}")
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """The options that a set's reader takes, with their defaults."""
+    """Return the options of a set's reader, with their defaults."""
     parameters = inspect.signature(module(name).read).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
@@ -80,14 +81,14 @@ def prepare(
     progress: Callable[..., Any] | None = None,
     **options: Any,
 ) -> DataFolder:
-    """Make the data folder `out` of the raw files in the folder `raw` by the recipe of the set `name`."""
+    """Make the data folder `out` from the raw files in the folder `raw`, by the recipe of the set `name`."""
     known = options_of(name)
     if unknown := sorted(set(options) - set(known)):
         has = ", ".join(f"--{o.replace('_', '-')}" for o in known if o not in ("seed", "progress"))
         raise UserError(f"{name} has no option --{unknown[0].replace('_', '-')}; it has {has}")
     recipe = RECIPES[name]
     if query_share is not None and (recipe.last_third or relevance != "groups"):
-        raise UserError(f"the queries of {name} by {relevance} are no free share; leave out --query-share")
+        raise UserError(f"with {relevance}, {name} has a fixed choice of queries; leave out --query-share")
     given = dict(options)
     given |= {"seed": seed} if "seed" in known else {}
     given |= {"progress": progress} if "progress" in known else {}
@@ -125,25 +126,29 @@ def prepare_sequences(
     meta: Mapping[str, Any] | None = None,
     anonymous: bool = False,
 ) -> DataFolder:
-    """Make a data folder of sequences that were read from anywhere.
+    """Make a data folder from any sequences.
 
-    `relevance` is `groups`, their own; or without labels `subsequences`, windows of one sequence that do not overlap
-    (of `window_events` events, by default so many that half of the sequences give five); or `overlapping`, the
-    paper's heuristic, whose queries share events with their answers. `anonymous` gives new ids that tell nothing;
-    else the sequences keep theirs, and a window has its sequence's with its place, as `c1[10:20]`.
+    `relevance` is one of
+    - `groups`: sequences of the same group are relevant;
+    - `subsequences`, for data without labels: windows of the same sequence are relevant. They do not overlap and have
+      `window_events` events, by default so many that half of the sequences give five windows;
+    - `overlapping`: the paper's heuristic, whose queries share events with their answers.
+
+    With `anonymous`, ids are replaced by numbers that give nothing away. Otherwise sequences keep their ids, and a
+    window has the id of its sequence with its place, such as `c1[10:20]`.
     """
     source = sequences.column("source")
     if source is not None and pa.types.is_nested(source.type):
         raise DataError(
-            "column 'source' has a value an event, and it is to say where a sequence came from",
-            remedy="rename it, or give all events of a sequence the same one",
+            "column 'source' has one value per event, but it says where a whole sequence came from",
+            remedy="rename it, or give all events of a sequence the same source",
         )
     about = {"name": Path(out).resolve().name, **(meta or {}), "relevance": relevance, "seed": seed}
     left_out: dict[str, int] = {}
     if relevance == "groups":
         if sequences.groups is None:
             raise DataError(
-                "the sequences have no groups", remedy="add a group column or take --relevance subsequences"
+                "the sequences have no groups", remedy="add a column 'group' or use --relevance subsequences"
             )
         corpus, queries = divide(sequences, query_share, last_third, seed, left_out)
         about["query_share"] = round(query_share, 4)
@@ -154,14 +159,14 @@ def prepare_sequences(
         long = parents.lengths >= size
         left_out[f"sequences of fewer than {size} events"] = int((~long).sum())
         outside = int(parents.lengths[long].sum()) - len(corpus.times) - len(queries.times)
-        left_out["events of the others, between and behind their windows"] = outside
+        left_out["events between and after the windows of the others"] = outside
         about["window_events"] = size
     elif relevance == "overlapping":
         parents = _once(sequences, np.zeros(len(sequences), np.int64), left_out)
         corpus, queries = overlapping(parents, seed=seed)
         left_out["sequences with too few events for two windows"] = len(parents) - len(queries)  # one query each
     else:
-        raise UserError(f"relevance comes from {', '.join(RELEVANCE)}, not from {relevance!r}")
+        raise UserError(f"relevance is {relevance!r}; choose from {', '.join(RELEVANCE)}")
     corpus, queries = _shuffled(corpus, queries, str(about["name"]) if anonymous else None, seed)
     about["left_out"] = {what: number for what, number in left_out.items() if number}
     about["counts"] = describe_retrieval(corpus, queries).counts()
@@ -175,7 +180,7 @@ def divide(
     seed: int = 0,
     left_out: dict[str, int] | None = None,
 ) -> tuple[EventSequences, EventSequences]:
-    """Corpus and queries (with their `split`) of one labelled set; what is in neither is counted in `left_out`."""
+    """Divide a labelled set into corpus and queries (with a `split`); `left_out` counts what is in neither."""
     counts = {} if left_out is None else left_out
     sequences = _once(sequences, codes_of(sequences, "group"), counts)
     if last_third:
@@ -185,29 +190,29 @@ def divide(
         is_corpus = ~is_query
     group = codes_of(sequences, "group") + 1  # 0: none
     enough = np.bincount(group[is_corpus], minlength=group.max(initial=0) + 1) >= MIN_CORPUS
-    enough[0] = True  # what has no group answers no query, and stays as a distractor however little there is of it
-    counts["sequences beside the queries of their group"] = int((enough[group] & ~is_query & ~is_corpus).sum())
+    enough[0] = True  # sequences without a group answer no query; they stay as distractors
+    counts["sequences next to the queries of their group"] = int((enough[group] & ~is_query & ~is_corpus).sum())
     counts[f"sequences of groups with fewer than {MIN_CORPUS} in the corpus"] = int((~enough[group]).sum())
     is_query, is_corpus = is_query & enough[group], is_corpus & enough[group]
     if not is_query.any():
         apart = "" if sequences.column("source") is None else " from other sources"
         raise DataError(
-            f"no group is large enough for a query and {MIN_CORPUS} sequences{apart} beside it; the largest has "
+            f"no group is large enough for a query and {MIN_CORPUS} other sequences{apart}; the largest has "
             f"{np.bincount(group[group > 0], minlength=1).max()}",
-            remedy="add sequences to the groups, or take --relevance subsequences",
+            remedy="add sequences to the groups, or use --relevance subsequences",
         )
     return sequences[is_corpus], split_queries(sequences[is_query], seed)
 
 
 def _window_events(sequences: EventSequences) -> int:
-    """A window's size such that half of the sequences give five: queries, a gap, and three for the corpus."""
+    """Return a window size with which half of the sequences give five windows: query, gap, and three for the corpus."""
     return int(np.clip(np.median(sequences.lengths) // 5, 5, 100)) if len(sequences) else 5
 
 
 def tail_of_groups(sequences: EventSequences) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Query and corpus rows where a group is one recording: the last third of its windows, and all but one before.
+    """Return query and corpus rows for groups of one recording: the last third of its windows, and all but one before.
 
-    Of a group with several recordings the last one gives the queries, the others are the corpus.
+    If a group has several recordings, the last third of the last one gives the queries and the others are the corpus.
     """
     group, source = codes_of(sequences, "group"), codes_of(sequences, "source")
     position = np.asarray(sequences.column("position"))
@@ -224,7 +229,7 @@ def tail_of_groups(sequences: EventSequences) -> tuple[npt.NDArray[np.bool_], np
 
 
 def _once(sequences: EventSequences, kind: IntArray, left_out: dict[str, int]) -> EventSequences:
-    """The sequences without those whose events equal an earlier one's of the same kind."""
+    """Return the sequences without those that have the same events as an earlier one of the same kind."""
     seen: dict[tuple[int, bytes, bytes], int] = {}
     times, marks, offsets = sequences.times, sequences.marks, sequences.offsets
     for row in range(len(sequences)):
@@ -237,7 +242,7 @@ def _once(sequences: EventSequences, kind: IntArray, left_out: dict[str, int]) -
 def _shuffled(
     corpus: EventSequences, queries: EventSequences, name: str | None, seed: int
 ) -> tuple[EventSequences, EventSequences]:
-    """Both in random order; with a name, numbers over both take the place of the ids."""
+    """Shuffle both; with a name, replace the ids by numbers over both."""
     rng = np.random.default_rng(seed)
     corpus, queries = corpus[rng.permutation(len(corpus))], queries[rng.permutation(len(queries))]
     if name is None:
@@ -248,6 +253,6 @@ def _shuffled(
 
 
 def _runs(codes: IntArray) -> list[IntArray]:
-    """The rows of each code."""
+    """Return the rows of each code."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(codes) else []

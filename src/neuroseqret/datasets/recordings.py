@@ -1,8 +1,8 @@
-"""Whole recordings as raw files give them, before they are cut into sequences and their values become marks.
+"""Whole recordings from raw files, before they are cut into sequences and their values become marks.
 
-A recording is the ordered readings of one source (a video, a device and day, a product, an ECG record): times and
-one value each, a real number (a change of power, a frequency) or already a mark. `cut` makes windows of them,
-`to_sequences` makes event sequences. All recordings lie in flat arrays, so that neither loops over sequences.
+A recording is the ordered readings of one source (a video, a device and day, a product, an ECG record): times, each
+with a value that is a real number (a change of power, a frequency) or already a mark. `cut` makes windows,
+`to_sequences` makes event sequences. All recordings are in flat arrays, so that neither loops over sequences.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ from neuroseqret.errors import UserError
 
 @dataclass(frozen=True)
 class Windows:
-    """How a recording is cut into windows of `events` events that share none.
+    """How a recording is cut into windows of `events` events that do not overlap.
 
-    The rest that fills no window: `drop` leaves it out; `keep` keeps it as a shorter window if it has `min_events`;
-    `spread` gives it to the other windows of the recording, nearly equal then, of `events` to `2 * events - 1`;
-    `shrink` makes one window more and all of them nearly equal, of `min_events` to `events`.
-    `most` is the largest number of windows taken from the beginning of one recording.
+    `rest` says what happens to the events at the end that fill no window:
+    - `drop`: they are left out;
+    - `keep`: they become a shorter window if there are `min_events` of them;
+    - `spread`: they are spread over the windows of the recording, which then have `events` to `2 * events - 1` events;
+    - `shrink`: there is one more window, and all are nearly equal, with `min_events` to `events` events.
+
+    At most `most` windows are taken from the beginning of a recording.
     """
 
     events: int
@@ -37,10 +40,10 @@ class Windows:
 
     def __post_init__(self) -> None:
         if self.events < 1 or self.min_events < 1 or (self.most is not None and self.most < 1):
-            raise UserError(f"windows need at least one event, not {self.events} (least {self.min_events})")
+            raise UserError(f"windows need at least one event, not {self.events} (min_events {self.min_events})")
 
     def cuts(self, lengths: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Recording, position in it, first and one-past-last event of every window."""
+        """Return recording, position in it, first and one-past-last event of every window."""
         number, rest = np.divmod(lengths, self.events)
         if self.rest == "keep":
             number = number + (rest >= self.min_events)
@@ -60,7 +63,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Recordings:
-    """Recording i owns `times[offsets[i]:offsets[i + 1]]` and as many values; `columns` hold one entry each.
+    """Recording i owns `times[offsets[i]:offsets[i + 1]]` and as many values; `columns` have one entry per recording.
 
     The columns `group` and `source` are those of the data folder; any other is metadata.
     """
@@ -72,7 +75,7 @@ class Recordings:
 
     @classmethod
     def from_parts(cls, parts: Iterable[tuple[npt.ArrayLike, npt.ArrayLike, Mapping[str, Any]]]) -> Recordings:
-        """From (times, values, columns) of each recording, times in order; empty recordings are left out."""
+        """Make recordings from (times, values, columns) of each, with sorted times; empty ones are left out."""
         filled = [(np.asarray(t, np.float64), np.asarray(v), c) for t, v, c in parts if len(np.atleast_1d(t))]
         if not filled:
             return cls(np.empty(0), np.empty(0), np.zeros(1, np.int64), {"group": [], "source": []})
@@ -88,9 +91,9 @@ class Recordings:
     def from_events(
         cls, key: IntArray, times: FloatArray, values: npt.NDArray[Any], columns: Mapping[str, npt.NDArray[Any]]
     ) -> Recordings:
-        """From events in any order, with the recording's number, time, value and columns of each event.
+        """Make recordings from events in any order, each with the number of its recording, time, value and columns.
 
-        Events of one recording are sorted by time, those of equal time keep their order.
+        The events of a recording are sorted by time; events at the same time keep their order.
         """
         order = np.lexsort((times, key))
         key = key[order]
@@ -105,7 +108,7 @@ class Recordings:
 
     @classmethod
     def concat(cls, parts: Iterable[Recordings]) -> Recordings:
-        """All recordings of parts that have the same columns."""
+        """Join parts that have the same columns."""
         given = list(parts)
         columns = given[0].columns if given else ()
         return cls(
@@ -123,12 +126,12 @@ class Recordings:
         return np.diff(self.offsets)
 
     def take(self, rows: npt.NDArray[Any]) -> Recordings:
-        """Some recordings, by row numbers or by a mask."""
+        """Return some recordings, selected by rows or mask."""
         rows = np.arange(len(self))[rows]
         return self._pieces(rows, np.zeros(len(rows), np.int64), self.lengths[rows])
 
     def cut(self, windows: Windows) -> Recordings:
-        """The windows of all recordings, each with its `position` in the recording; its first event is at time 0."""
+        """Return all windows, each with its `position` in the recording and its first event at time 0."""
         parent, position, begin, stop = windows.cuts(self.lengths)
         cut = self._pieces(parent, begin, stop)
         times = cut.times - np.repeat(cut.times[cut.offsets[:-1]], cut.lengths)
@@ -146,11 +149,11 @@ class Recordings:
         return Recordings(self.times[picked], self.values[picked], offsets, columns)
 
     def with_marks(self, marks: npt.NDArray[Any]) -> Recordings:
-        """The same events with other values."""
+        """Return the same events with other values."""
         return Recordings(self.times, marks, self.offsets, self.columns)
 
     def to_sequences(self, mark_names: Sequence[str], time_unit: str) -> EventSequences:
-        """Event sequences; the values must be marks by now. The window is [0, last event]."""
+        """Return event sequences; the values must be marks. The observation window is [0, last event]."""
         columns = dict(self.columns)
         groups = columns.pop("group", None)
         return EventSequences.from_arrays(
@@ -173,7 +176,7 @@ def _plain(column: Sequence[Any] | npt.NDArray[Any] | pa.Array) -> list[Any]:
 def thin(
     groups: npt.NDArray[Any], most: int, rng: np.random.Generator, sources: npt.NDArray[Any] | None = None
 ) -> npt.NDArray[np.bool_]:
-    """A mask with at most `most` rows of every group, drawn at random, in turn from its sources where given."""
+    """Return a mask of at most `most` random rows per group, taken from its sources in turn if these are given."""
     group = np.unique(groups, return_inverse=True)[1]
     draw = rng.random(len(group))
     turn = np.zeros(len(group), np.int64)
@@ -183,7 +186,7 @@ def thin(
 
 
 def _rank(key: IntArray, *order: npt.NDArray[Any]) -> IntArray:
-    """The rank of each row among the rows of its key, by the last of `order` first."""
+    """Return the rank of each row among the rows with its key; the last of `order` is the primary criterion."""
     rows = np.lexsort((*order, key))
     ordered = key[rows]
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(key) else rows
@@ -194,19 +197,19 @@ def _rank(key: IntArray, *order: npt.NDArray[Any]) -> IntArray:
 
 
 def quantile_edges(values: npt.NDArray[Any], marks: int) -> FloatArray:
-    """The `marks - 1` inner edges that cut the values into equally filled classes."""
+    """Return the `marks - 1` edges that divide the values into classes of equal size."""
     if marks < 2:
-        raise UserError(f"values are cut into two marks or more, not {marks}")
+        raise UserError(f"marks is {marks}; values need at least two marks")
     return np.quantile(values, np.arange(1, marks) / marks)
 
 
 def by_edges(values: npt.NDArray[Any], edges: FloatArray) -> npt.NDArray[np.int32]:
-    """The class of each value: how many edges it reaches."""
+    """Return the class of each value: the number of edges that it reaches."""
     return np.searchsorted(edges, values, side="right").astype(np.int32)
 
 
 def edge_names(edges: FloatArray, form: str, unit: str = "") -> list[str]:
-    """Readable names of the classes between edges; `form` is a format such as `.0f`."""
+    """Return readable names of the classes between edges; `form` is a number format such as `.0f`."""
     texts = [f"{edge:{form}}" for edge in edges]
     inner = [f"{low} to {high}{unit}" for low, high in pairwise(texts)]
     return [f"under {texts[0]}{unit}", *inner, f"{texts[-1]}{unit} or more"]

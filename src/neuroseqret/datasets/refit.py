@@ -1,7 +1,7 @@
 """The houses of REFIT: which appliance each column measures, and its readings.
 
-The read-me text that comes with the csv files lists the appliances as `House 1` and, below it,
-`0.Aggregate, 1.Fridge, 2.Chest Freezer, ...`. Columns that name their appliance themselves need no read-me.
+The readme text that comes with the csv files lists the appliances as `House 1` and, below it,
+`0.Aggregate, 1.Fridge, 2.Chest Freezer, ...`. Columns that name their appliance need no readme.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNUSED = {"not used", "unknown"}
 def devices(
     raw: Path, houses: list[Path], progress: Progress | None = None
 ) -> Iterator[tuple[FloatArray, FloatArray, dict[str, str]]]:
-    """Times (seconds since 1970), watts and columns of every appliance of every house."""
+    """Yield times (seconds since 1970), watts and columns of every appliance of every house."""
     names = _appliances(raw)
     for path in track(houses, progress):
         table = _table(path)
@@ -48,12 +48,14 @@ def _table(path: Path) -> pa.Table:
     try:
         table = pacsv.read_csv(path)
     except pa.ArrowInvalid as error:
-        raise DataError(f"not a comma-separated table ({first_line(error)})", file=path) from error
+        raise DataError(
+            f"not a comma-separated table ({first_line(error)})", file=path, remedy="download it again"
+        ) from error
     if "Unix" not in table.column_names:
         found = ", ".join(table.column_names[:5])
-        raise DataError(f"no column 'Unix' (found {found}, ...)", file=path, remedy="take REFIT's cleaned files")
+        raise DataError(f"no column 'Unix' (found {found}, ...)", file=path, remedy="use REFIT's cleaned files")
     if "Issues" in table.column_names:
-        # The owners advise to discard the rows whose appliances add up to more than the household.
+        # The owners advise to discard rows in which the appliances use more than the whole house.
         table = table.filter(pa.array(number_column(table, "Issues", path) == 0))
     return table
 
@@ -61,12 +63,12 @@ def _table(path: Path) -> pa.Table:
 def _house(path: Path) -> int:
     found = re.search(r"house\W*_?(\d+)", path.stem, re.IGNORECASE)
     if not found:
-        raise DataError("the file's name does not say which house it is", file=path, remedy="keep REFIT's names")
+        raise DataError("the file name does not say which house it is", file=path, remedy="keep REFIT's names")
     return int(found[1])
 
 
 def _appliances(raw: Path) -> dict[tuple[int, int], str]:
-    """(house, column) -> name, from a read-me text in the folder; empty without one."""
+    """Read names by (house, column) from a readme text in the folder; empty if there is none."""
     names: dict[tuple[int, int], str] = {}
     for path in find(raw, "*.txt", "*.md"):
         content = text(path)
@@ -85,15 +87,15 @@ def _name(column: str, house: int, names: dict[tuple[int, int], str], path: Path
     key = (house, int(numbered[1]))
     if key not in names:
         raise DataError(
-            f"nothing says what {column} of house {house} is",
+            f"nothing says which appliance {column} of house {house} is",
             file=path,
-            remedy="put REFIT's read-me text, which lists the appliances, beside the csv files",
+            remedy="put REFIT's readme text, which lists the appliances, next to the csv files",
         )
     return names[key]
 
 
 def _kind(name: str) -> str:
-    """The kind of appliance: rooms, counts and owners left out."""
+    """Return the kind of appliance, without rooms, counts and owners."""
     plain = re.sub(r"\(.*?\)|\?", "", name).strip()
     if "computer" in plain.lower():
         return "Computer"

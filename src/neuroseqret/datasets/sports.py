@@ -1,14 +1,14 @@
 """Sports: actions in sports videos, retrieval of the same sport.
 
 Download: the MultiTHUMOS annotations of Yeung et al., "Every Moment Counts" (Stanford), as
-`multithumos.zip` (a folder `annotations` with one `.txt` an action: video, start and end in seconds on each line;
-`class_list.txt`), or as the JSON files that action-localisation repositories carry, one or several: with labels by
-name (`{"database": {video: {"annotations": [{"label", "segment"}]}}}`) or by number
+`multithumos.zip` (a folder `annotations` with one `.txt` per action: video, start and end in seconds on each line;
+`class_list.txt`), or as one or more of the JSON files in action-localisation repositories, with labels by name
+(`{"database": {video: {"annotations": [{"label", "segment"}]}}}`) or by number
 (`{video: {"actions": [[class, start, end]]}}`). Licence: not stated with the annotations.
 
-An event is the start of an annotated action, its mark the action. The group is the sport: the most frequent of the
-20 THUMOS classes in the video; CliffDiving wins over Diving, which is annotated along with it; bowling and batting
-are one sport. Marks that name a sport are left out, as they would give the answer away.
+An event is the start of an annotated action, and its mark is the action. The group is the sport: the most frequent of
+the 20 THUMOS classes in the video. CliffDiving wins over Diving, which is annotated together with it; cricket bowling
+and batting are one sport. Marks that name a sport are left out, as they would give the answer away.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ ACTIONS = [
 CLASSES = [*SPORTS, *ACTIONS]
 NAMING = ("Basketball", "Volleyball", "Weightlifting", "HammerThrow", "PoleVault", "ShotPut", "Discus")
 MERGED = {"CricketBowling": "Cricket", "CricketShot": "Cricket"}
-#: The marks: actions that name no sport.
+#: The marks: actions that do not name a sport.
 MARKS = [a for a in ACTIONS if not a.startswith(NAMING)]
 
 #: Video, action and start.
@@ -107,7 +107,10 @@ Segment = tuple[str, str, float]
 
 
 def read(raw: Path, *, variant: str = "generic", events: int = 20) -> EventSequences:
-    """Sequences of `events` to `2 events - 1` actions; `variant` `generic` drops the sport-naming marks, `all` not."""
+    """Read sequences of `events` to `2 * events - 1` actions.
+
+    Variant `generic` drops marks that name a sport, `all` keeps them.
+    """
     if variant not in ("generic", "all"):
         raise UserError(f"sports has no variant {variant!r}; choose generic or all")
     segments = _segments(raw)
@@ -133,7 +136,7 @@ def read(raw: Path, *, variant: str = "generic", events: int = 20) -> EventSeque
 
 
 def _sports(video: Any, action: Any, videos: int) -> Any:
-    """The most frequent sport of each video, -1 where none is annotated."""
+    """Return the most frequent sport of each video, -1 if none is annotated."""
     counts = np.zeros((videos, len(SPORTS)), np.int64)
     is_sport = action < len(SPORTS)
     np.add.at(counts, (video[is_sport], action[is_sport]), 1)
@@ -143,7 +146,7 @@ def _sports(video: Any, action: Any, videos: int) -> Any:
 
 
 def _segments(raw: Path) -> list[Segment]:
-    """Every annotated segment, from whichever form is in the folder."""
+    """Read every annotated segment, from whichever form is in the folder."""
     jsons = find(raw, "*.json")
     texts = [p for p in find(raw, "*.txt") if p.stem in set(CLASSES)]
     if not jsons and not texts:
@@ -151,19 +154,19 @@ def _segments(raw: Path) -> list[Segment]:
     named = [path for path in jsons if '"database"' in text(path)[:4096]]
     numbered = [path for path in jsons if path not in named]
     forms = [_from_texts(texts), _joined(map(_from_json, named)), _joined(map(_from_json, numbered))]
-    # One form is enough: several in one folder hold the same segments, up to rounding and a video or two.
+    # One form is enough: several forms hold the same segments, up to rounding and a few videos.
     chosen, *others = [segments for form in forms if (segments := list(form))] or [[]]
     if missed := {video for other in others for video, _, _ in other} - {video for video, _, _ in chosen}:
         warnings.warn(
-            f"{raw}: of text, JSON with names and JSON with numbers the first is read, and {len(missed)} videos that "
-            f"only another annotates are left out ({min(missed)}); keep the files of one form to choose",
+            f"{raw}: has annotations in several forms; only the first of text, JSON by name and JSON by number is "
+            f"read, without {len(missed)} videos of the others ({min(missed)}); keep the files of one form to choose",
             stacklevel=3,
         )
     return chosen
 
 
 def _joined(parts: Iterable[Iterable[Segment]]) -> list[Segment]:
-    """The segments of all files; those that an earlier file has too count once."""
+    """Join the segments of all files; segments that an earlier file has too count once."""
     joined: list[Segment] = []
     for part in parts:
         before = Counter(joined)
@@ -180,7 +183,9 @@ def _from_texts(paths: list[Path]) -> Iterable[Segment]:
         rows = [(n, line.split()) for n, line in enumerate(text(path).splitlines(), 1) if line.strip()]
         for n, cells in rows:
             if len(cells) != 3:
-                raise DataError(f"line {n}: {len(cells)} columns, not video, start and end", file=path)
+                raise DataError(
+                    f"line {n}: {len(cells)} columns, not video, start and end", file=path, remedy="correct the line"
+                )
         starts = [float(numbers([cells[1]], path, n, "the start")[0]) for n, cells in rows]
         yield from ((cells[0], path.stem, start) for (_, cells), start in zip(rows, starts, strict=True))
 
@@ -207,4 +212,4 @@ def _known(label: str | int, path: Path, video: str) -> str:
         return CLASSES[label - 1]
     if label in CLASSES:
         return str(label)
-    raise DataError(f"unknown action {label!r}", file=path, sequence=video)
+    raise DataError(f"unknown action {label!r}", file=path, sequence=video, remedy="use the MultiTHUMOS classes")

@@ -1,7 +1,7 @@
 """Send-on-delta sampling: a regular signal becomes events where its level has moved.
 
-With the level y of the last event, a reading x is the next event if |x - y| > max(absolute, relative * |y|).
-The first reading sets the level and is no event. One pass, compiled.
+Let y be the level at the last event. A reading x is the next event if |x - y| > max(absolute, relative * |y|). The
+first reading sets the level and is not an event. One compiled pass.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def _pass(values, absolute, relative):  # type: ignore[no-untyped-def]
 
 
 def steps(values: FloatArray, absolute: float, relative: float = 0.0) -> tuple[IntArray, FloatArray]:
-    """Rows of the readings that are events, and the level before each."""
+    """Return the rows of the readings that are events, and the level before each."""
     found: tuple[IntArray, FloatArray] = _pass(np.ascontiguousarray(values, np.float64), absolute, relative)
     return found
 
 
 def relative_change(new: FloatArray, old: FloatArray) -> FloatArray:
-    """(new - old) / max(|new|, |old|), in [-2, 2]; 0 where both are 0."""
+    """Return (new - old) / max(|new|, |old|), in [-2, 2]; 0 where both are 0."""
     top = np.maximum(np.abs(new), np.abs(old))
     return np.divide(new - old, top, out=np.zeros_like(top), where=top > 0)

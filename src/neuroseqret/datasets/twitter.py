@@ -1,15 +1,15 @@
 """Twitter: cascades of retweets, retrieval of stories of the same veracity, or of parts of the same cascade.
 
-Download, either of
-- Twitter15 and Twitter16 of Ma et al. 2017 (as in gszswork/Twitter15_16_dataset; licence not stated): a folder a
-  collection with `label.txt` (`label:tweet`) and `tree/<tweet>.txt`, one edge a line,
+Download one of
+- Twitter15 and Twitter16 of Ma et al. 2017 (as in gszswork/Twitter15_16_dataset; licence not stated): one folder per
+  collection with `label.txt` (`label:tweet`) and `tree/<tweet>.txt`, one edge per line,
   `['user', 'tweet', 'minutes']->['user', 'tweet', 'minutes']`;
 - the retweet streams of the Neural Hawkes process (Zhao et al. 2015, Mei and Eisner 2017) as EasyTPP publishes them:
   `train.json`, `dev.json`, `test.json`, or the pickles `train.pkl` and so on (read only with `--allow-pickle`).
 
-From the trees: an event for each retweet or reply, mark = depth in the tree (1, 2, 3 or more), first 200; the group is
-the label. From the streams: mark = how followed the user is (ordinary, mildly famous, influencer), as in the paper;
-there are no labels, so relevance is made from the streams by sub-sequences (no `group`).
+In the trees, an event is a retweet or reply, and its mark is the depth in the tree (1, 2, 3 or more); the first 200 are
+used, and the group is the label. In the streams, the mark says how many followers the user has (ordinary, mildly
+famous, influencer), as in the paper; there are no labels and no `group`, so relevance comes from sub-sequences.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read(
     allow_pickle: bool = False,
     progress: Progress | None = None,
 ) -> EventSequences:
-    """The first `events` events of each cascade that has `min_events`."""
+    """Read the first `events` events of each cascade with at least `min_events`."""
     labels = [path for path in find(raw, "label.txt") if (path.parent / "tree").is_dir()]
     if labels:
         return _trees(labels, events, min_events, progress)
@@ -59,7 +59,9 @@ def _streams(paths: list[Path], events: int, min_events: int, allow_pickle: bool
     for path in paths:
         part = read_file(path, allow_pickle=allow_pickle)
         if part.num_marks > len(FAME):
-            raise DataError(f"{part.num_marks} marks, the retweet streams have {len(FAME)}", file=path)
+            raise DataError(
+                f"{part.num_marks} marks, but the retweet streams have {len(FAME)}", file=path, remedy="move it away"
+            )
         part = part[_not_in(read, part)]
         sources = [f"{path.stem}:{id_}" for id_ in part.ids.to_pylist()]
         parts.append(Recordings(part.times, part.marks, part.offsets, {"source": sources}))
@@ -68,7 +70,7 @@ def _streams(paths: list[Path], events: int, min_events: int, allow_pickle: bool
 
 
 def _not_in(read: Counter[tuple[bytes, bytes]], part: EventSequences) -> list[int]:
-    """The streams that no earlier file has, as a second form of it would; they are added to those that were read."""
+    """Return the rows of the streams that no earlier file has, and add them to those that were read."""
     before, new = read.copy(), []
     for row, stream in enumerate(part):
         events = stream.times.tobytes(), stream.marks.tobytes()
@@ -87,7 +89,7 @@ def _trees(labels: list[Path], events: int, min_events: int, progress: Progress 
             entry = {"label": label, "collection": path.parent.name, "file": str(path.parent / "tree" / f"{tweet}.txt")}
             before = known.setdefault(tweet, entry)
             if before["label"] != label:
-                before["file"] = ""  # the collections disagree: of no use
+                before["file"] = ""  # the collections disagree, so it is not used
     parts = []
     for tweet, entry in track(sorted(known.items()), progress):
         path = Path(entry["file"])
@@ -112,14 +114,16 @@ def _labels(path: Path) -> Iterator[tuple[str, str]]:
         if line.strip():
             label, colon, tweet = line.strip().partition(":")
             if not colon or not tweet:
-                raise DataError(f"line {number}: {line.strip()!r} is not label:tweet", file=path)
+                raise DataError(
+                    f"line {number}: {line.strip()!r} is not label:tweet", file=path, remedy="correct the line"
+                )
             yield label, tweet
 
 
 def cascade(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Minutes after the source and depth of every node but the source, ordered by both.
+    """Return minutes after the source and depth of every node except the source, sorted by both.
 
-    A node that is listed twice counts at its earliest time; delays under 0 are clock errors and become 0; a node whose
+    A node that is listed twice counts at its earliest time. Negative delays are clock errors and become 0. A node whose
     parents do not lead to the source counts as an answer to it.
     """
     root: Node | None = None
@@ -134,7 +138,9 @@ def cascade(path: Path) -> tuple[np.ndarray, np.ndarray]:
         except ValueError:
             time = float("nan")
         if edge is None or not np.isfinite(time):
-            raise DataError(f"line {number}: not an edge ['user', 'tweet', 'minutes']->[...]", file=path)
+            raise DataError(
+                f"line {number}: not an edge ['user', 'tweet', 'minutes']->[...]", file=path, remedy="correct the line"
+            )
         above, node = (edge[1], edge[2]), (edge[4], edge[5])
         if edge[1] == "ROOT":
             root = node

@@ -1,37 +1,25 @@
 """Read and write event sequences in the formats that people have.
 
-`read` tells the format by the file's content; `scan` reads files larger than memory in batches; `write` chooses
-by the file's name or by `format`. Data folders (corpus, queries, relevance) are read by `read_folder`.
+- `reading.py`: `read` a file or a data frame, `scan` a file larger than memory
+- `writing.py`: `write` a file, with a warning about what its format cannot hold
+- `data_folder.py`: data folders: corpus, queries and relevance, as `fit` and `evaluate` take them
+- `trec.py`: TREC qrels and runs
+- `frame.py`: data frames of pandas and polars, and Arrow tables
+- `sniffing.py`: which format a file has, by its content
+- `registry.py`: the formats by name
+- `capacity.py`: what each format has room for
+- `options.py`: what the caller says about the data: column map, mark names, time unit
+- `formats/`: one file per format
+- `engines/`: what the formats share
+- `pickles/`: pickles, read without running anything and only if the caller asks for it
 """
 
-from __future__ import annotations
-
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from os import PathLike
-from typing import TYPE_CHECKING
-
-from neuroseqret.data.sequences import EventSequences
-from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers import frame
 from neuroseqret.readers.data_folder import DataFolder, read_folder, write_folder
-from neuroseqret.readers.options import Options
-from neuroseqret.readers.registry import (
-    FORMATS,
-    Format,
-    Sequences,
-    check_names,
-    format_for_writing,
-    format_named,
-    lost_by,
-)
+from neuroseqret.readers.reading import read, scan, scan_or_read
+from neuroseqret.readers.registry import FORMATS, Format
 from neuroseqret.readers.sniffing import sniff
 from neuroseqret.readers.trec import read_qrels, read_run, write_qrels, write_run
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow as pa
+from neuroseqret.readers.writing import LossWarning, lost_by, write
 
 __all__ = [
     "FORMATS",
@@ -51,107 +39,3 @@ __all__ = [
     "write_qrels",
     "write_run",
 ]
-
-
-class LossWarning(UserWarning):
-    """A file was written in a format that has no room for all that the sequences carry."""
-
-
-def read(
-    source: str | PathLike[str] | pandas.DataFrame | polars.DataFrame | pa.Table,
-    *,
-    format: str | None = None,
-    columns: Mapping[str, str | None] | None = None,
-    mark_names: Sequence[str] | None = None,
-    time_unit: str | None = None,
-    allow_pickle: bool = False,
-    validate: bool = True,
-) -> EventSequences:
-    """All sequences of a file, or of a data frame (pandas, polars) or Arrow table that is in memory.
-
-    `format` is one of `FORMATS`; without it the content tells. A frame has a row an event or, with lists of times and
-    marks, a row a sequence. `columns` maps `id`, `time`, `mark`, `start`, `end` and `group` to the source's own names
-    (`"mark": None` for events without marks). `mark_names` and `time_unit` say what the source does not; where marks
-    are text, `mark_names` numbers them, else they are numbered in sorted order. Datetimes become seconds since 1970
-    (unit `seconds`). Pickles are opened only with `allow_pickle`, and then nothing in them is run. `validate=False`
-    leaves flaws in, for `neuroseqret.data.validation.repair`.
-    """
-    options = Options.of(columns, mark_names, time_unit, allow_pickle, validate)
-    if (table := frame.as_table(source)) is not None:
-        if format is not None:
-            raise UserError(f"{frame.FRAME}: {format} is a format of files; leave out the format")
-        return _finish(frame.read(table, options), options, frame.FRAME)
-    if not isinstance(source, (str, PathLike)):
-        raise UserError(
-            f"read takes a path, a data frame of pandas or polars, or an Arrow table, not {type(source).__name__}; "
-            "lists and arrays are for EventSequences.from_lists and from_arrays"
-        )
-    chosen = format_named(format or sniff(source, options.roles))
-    if options.roles and not chosen.mapped:
-        raise UserError(f"{source}: {chosen.name} has names of its own; leave out the column map")
-    try:
-        return _finish(chosen.read(source, options), options, source)
-    except DataError as error:
-        error.file = error.file or source
-        raise
-
-
-def scan(
-    path: str | PathLike[str],
-    batch_rows: int = 8192,
-    *,
-    format: str | None = None,
-    columns: Mapping[str, str | None] | None = None,
-    mark_names: Sequence[str] | None = None,
-    time_unit: str | None = None,
-    validate: bool = True,
-) -> Iterator[EventSequences]:
-    """The sequences of a file in batches of at most `batch_rows`, for files larger than memory.
-
-    For Parquet, JSON lines and CSV. In long tables the rows of a sequence must lie together. Ids are checked for
-    duplicates within a batch only (in long tables throughout).
-    """
-    if batch_rows < 1:
-        raise UserError(f"batch_rows is {batch_rows}; it must be 1 or more")
-    options = Options.of(columns, mark_names, time_unit, False, validate)
-    chosen = format_named(format or sniff(path, options.roles))
-    if chosen.scan is None:
-        able = ", ".join(f.name for f in FORMATS.values() if f.scan)
-        raise UserError(f"{path}: {chosen.name} cannot be read in batches; convert it to one of {able}")
-    return _scan(chosen.scan(path, options, batch_rows), options, path)
-
-
-def scan_or_read(path: str | PathLike[str], batch_rows: int = 8192) -> Iterator[EventSequences]:
-    """As `scan`; the sequences of a format that cannot be read in batches come as one batch."""
-    format = sniff(path)
-    if FORMATS[format].scan is None:
-        return iter([read(path, format=format)])
-    return scan(path, batch_rows, format=format)
-
-
-def _scan(batches: Iterator[EventSequences], options: Options, path: str | PathLike[str]) -> Iterator[EventSequences]:
-    try:
-        for batch in batches:
-            yield _finish(batch, options, path)
-    except DataError as error:
-        error.file = error.file or path
-        raise
-
-
-def _finish(sequences: EventSequences, options: Options, path: str | PathLike[str]) -> EventSequences:
-    meant = sequences.with_meaning(options.mark_names, options.time_unit)
-    return meant.validate(path) if options.validate else meant
-
-
-def write(sequences: Sequences, path: str | PathLike[str], format: str | None = None) -> None:
-    """Write one sequence or many, complete or not at all, and warn in one line of what the format has no room for."""
-    chosen = format_named(format) if format else format_for_writing(path)
-    try:
-        many = EventSequences.of(sequences)
-        check_names(many, chosen, path)
-        chosen.write(many, path)
-    except DataError as error:
-        error.file = error.file or path
-        raise
-    if lost := lost_by(many, chosen.name):
-        warnings.warn(f"{path}: {chosen.name} has no room for {', '.join(lost)}", LossWarning, stacklevel=2)

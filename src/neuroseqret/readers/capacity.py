@@ -1,4 +1,4 @@
-"""What a batch of sequences carries beside times and marks, and what of it a format has no room for."""
+"""What a format has room for: the content of a batch besides times and marks, and what is lost in writing it."""
 
 from __future__ import annotations
 
@@ -13,81 +13,82 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.readers.engines.values import NUMBER_PATTERN
 
 
-class Part(Enum):
-    """What sequences may carry; a format says which of these it holds."""
+class Content(Enum):
+    """Kinds of content besides times and marks; a format lists those that it holds."""
 
     IDS = "ids"
     WINDOWS = "observation windows"
     GROUPS = "groups"
     SPLIT = "column split"
     COLUMNS = "columns"
-    EVENT_LISTS = "columns with a value an event"
-    OTHER_LISTS = "nested columns"
-    JSON_TYPES = "exact types (beyond those of JSON) of columns"
-    CSV_TYPES = "exact types of columns"
-    EVENTLESS = "sequences without events"
+    EVENT_COLUMNS = "columns with one value per event"
+    NESTED_COLUMNS = "nested columns"
+    TYPES_BEYOND_JSON = "exact types of columns (beyond those of JSON)"
+    TYPES_BEYOND_CSV = "exact types of columns"
+    EMPTY_SEQUENCES = "sequences without events"
     MARK_NAMES = "mark names"
     MARK_COUNT = "number of marks"
     TIME_UNIT = "time unit"
 
 
-def lost(sequences: EventSequences, holds: frozenset[Part]) -> list[str]:
-    """In words, what these sequences carry and a format that holds `holds` does not."""
+def losses(sequences: EventSequences, holds: frozenset[Content]) -> list[str]:
+    """Return, in words, the content of these sequences that a format which holds only `holds` loses."""
     held = set(holds)
-    if Part.MARK_COUNT in held and _numbered(sequences):
-        held.add(Part.MARK_NAMES)
-    if Part.COLUMNS not in held:  # a column that is lost has no type to lose
-        held |= {Part.JSON_TYPES, Part.CSV_TYPES}
-    if Part.CSV_TYPES not in held:  # says the same and more
-        held.add(Part.JSON_TYPES)
+    if Content.MARK_COUNT in held and _numbered(sequences):
+        held.add(Content.MARK_NAMES)
+    if Content.COLUMNS not in held:  # a lost column has no type to lose
+        held |= {Content.TYPES_BEYOND_JSON, Content.TYPES_BEYOND_CSV}
+    if Content.TYPES_BEYOND_CSV not in held:  # that loss includes this one
+        held.add(Content.TYPES_BEYOND_JSON)
     return [
-        f"{part.value} ({', '.join(names)})" if names else part.value
-        for part, names in _carried(sequences)
-        if part not in held
+        f"{content.value} ({', '.join(names)})" if names else content.value
+        for content, names in _carried(sequences)
+        if content not in held
     ]
 
 
-def _carried(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
+def _carried(sequences: EventSequences) -> Iterator[tuple[Content, list[str]]]:
+    """Yield the content of the sequences, with the names of the columns concerned."""
     if sequences.ids.to_pylist() != list(map(str, range(len(sequences)))):
-        yield Part.IDS, []
+        yield Content.IDS, []
     if sequences.starts is not None or sequences.ends is not None:
-        yield Part.WINDOWS, []
+        yield Content.WINDOWS, []
     if sequences.groups is not None:
-        yield Part.GROUPS, []
+        yield Content.GROUPS, []
     if (sequences.lengths == 0).any():
-        yield Part.EVENTLESS, []
+        yield Content.EMPTY_SEQUENCES, []
     if sequences.mark_names is not None:
-        yield Part.MARK_NAMES, []
+        yield Content.MARK_NAMES, []
     if sequences.time_unit is not None:
-        yield Part.TIME_UNIT, []
+        yield Content.TIME_UNIT, []
     yield from _columns(sequences)
 
 
-def _columns(sequences: EventSequences) -> Iterator[tuple[Part, list[str]]]:
+def _columns(sequences: EventSequences) -> Iterator[tuple[Content, list[str]]]:
     metadata = sequences.metadata
     columns = {name: metadata.column(name).chunk(0) for name in metadata.column_names}
     nested = {name for name, column in columns.items() if pa.types.is_nested(column.type)}
     per_event = {name for name in nested if event_values(columns[name], sequences.lengths) is not None}
     kinds = {
-        Part.SPLIT: {"split"} & set(columns),
-        Part.COLUMNS: set(columns) - nested - {"split"},
-        Part.EVENT_LISTS: per_event,
-        Part.OTHER_LISTS: nested - per_event,
-        Part.JSON_TYPES: {name for name, column in columns.items() if not _exact_in_json(column)},
-        Part.CSV_TYPES: {name for name, column in columns.items() if not _exact_in_csv(name, column)},
+        Content.SPLIT: {"split"} & set(columns),
+        Content.COLUMNS: set(columns) - nested - {"split"},
+        Content.EVENT_COLUMNS: per_event,
+        Content.NESTED_COLUMNS: nested - per_event,
+        Content.TYPES_BEYOND_JSON: {name for name, column in columns.items() if not _exact_in_json(column)},
+        Content.TYPES_BEYOND_CSV: {name for name, column in columns.items() if not _exact_in_csv(name, column)},
     }
-    for part, names in kinds.items():
+    for content, names in kinds.items():
         if names:
-            yield part, [] if part is Part.SPLIT else [name for name in columns if name in names]
+            yield content, [] if content is Content.SPLIT else [name for name in columns if name in names]
 
 
 def _numbered(sequences: EventSequences) -> bool:
-    """True if the marks' names are only their numbers, so that how many there are says it all."""
+    """Return True if the marks are named by their numbers, so that their count is enough."""
     return sequences.mark_names == tuple(map(str, range(sequences.num_marks)))
 
 
 def _exact_in_json(column: pa.Array) -> bool:
-    """JSON knows text, whole numbers, numbers and truth values; a column of nulls alone could be any of them."""
+    """Return True if JSON keeps the type: text, whole numbers, numbers or truth values, and not only nulls."""
     while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         column = column.flatten()
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -96,7 +97,7 @@ def _exact_in_json(column: pa.Array) -> bool:
 
 
 def _exact_in_csv(name: str, column: pa.Array) -> bool:
-    """CSV knows text, and text that looks like a number is taken for one; `source` and `split` are always text."""
+    """Return True if CSV keeps the type: text that does not look like numbers; `source` and `split` are always text."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if kind not in (pa.string(), pa.large_string()):
         return False

@@ -1,4 +1,7 @@
-"""Data folders: `corpus.parquet`, `queries.parquet`, optional `qrels.txt` and `meta.json`; what `fit` takes."""
+"""Data folders: `corpus.parquet`, `queries.parquet`, optional `qrels.txt` and `meta.json`.
+
+This is what `fit` and `evaluate` take. Sequences of the same `group` are relevant, unless `qrels.txt` says otherwise.
+"""
 
 from __future__ import annotations
 
@@ -9,68 +12,72 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
-from neuroseqret.data.splits import SPLITS
+from neuroseqret.data.splits import SPLITS, split_rows_if_any
 from neuroseqret.errors import DataError
 from neuroseqret.readers.formats import canonical
 from neuroseqret.readers.options import Options
-from neuroseqret.readers.registry import Sequences
 from neuroseqret.readers.trec import Qrels, read_qrels, write_qrels
+from neuroseqret.readers.writing import Sequences
 from neuroseqret.storage.files import new_folder
 
-CORPUS, QUERIES, QRELS, META = "corpus.parquet", "queries.parquet", "qrels.txt", canonical.META
+CORPUS, QUERIES = canonical.FOLDER_FILES
+QRELS, META = "qrels.txt", canonical.META
 HOLDS = (CORPUS, QUERIES, QRELS, META)
 
 
 @dataclass(frozen=True, repr=False)
 class DataFolder:
-    """A corpus, and where there are any, the queries and who is relevant to whom."""
+    """A corpus, its queries and their relevance, as `fit` and `evaluate` take them.
 
-    path: Path
+    `queries` and `relevance` are None where there are none; `path` is None for data that is in memory only.
+    """
+
+    path: Path | None
     corpus: EventSequences
     queries: EventSequences | None = None
     relevance: Relevance | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"DataFolder({str(self.path)!r}, corpus={self.corpus!r}, queries={self.queries!r})"
+        path = None if self.path is None else str(self.path)
+        return f"DataFolder({path!r}, corpus={self.corpus!r}, queries={self.queries!r})"
 
     @property
     def name(self) -> str:
-        return str(self.meta.get("name") or self.path.resolve().name)
+        """The name in `meta`, else that of the folder."""
+        return str(self.meta.get("name") or (self.path.resolve().name if self.path else "data in memory"))
 
     @property
     def train(self) -> IntArray:
-        """Rows of the queries to learn from."""
+        """Rows of the training queries."""
         return self.rows("train")
 
     @property
     def validation(self) -> IntArray:
-        """Rows of the queries to choose with."""
+        """Rows of the validation queries."""
         return self.rows("validation")
 
     @property
     def test(self) -> IntArray:
-        """Rows of the queries to report on."""
+        """Rows of the test queries."""
         return self.rows("test")
 
     def rows(self, split: str) -> IntArray:
-        """Rows of the queries whose `split` is the given one."""
+        """Return the rows of the queries in a split."""
         if split not in SPLITS:
-            raise DataError(f"no split is called {split!r}", remedy=f"there are {', '.join(SPLITS)}")
+            raise DataError(f"no split is called {split!r}", remedy=f"choose from {', '.join(SPLITS)}")
         if self.queries is None:
             raise DataError("has no queries", file=self.path, remedy=f"add {QUERIES}")
-        column = self.queries.column("split")
-        if column is None:
-            raise DataError("queries have no column 'split'", file=self.path / QUERIES, remedy="add one")
-        return np.flatnonzero(np.asarray(column.to_pylist(), dtype=object) == split)
+        if self.queries.column("split") is None:
+            file = None if self.path is None else self.path / QUERIES
+            raise DataError("the queries have no column 'split'", file=file, remedy="add one")
+        return split_rows_if_any(self.queries, split)
 
 
 def read_folder(path: str | PathLike[str], *, validate: bool = True) -> DataFolder:
-    """Read and check a data folder; without queries, groups or qrels what depends on them is None."""
+    """Read and check a data folder; `queries` and `relevance` are None if the folder has none."""
     folder = Path(path)
     if not (folder / CORPUS).is_file():
         raise DataError(f"not a data folder ({CORPUS} is missing)", file=folder, remedy="see docs/formats.md")
@@ -98,7 +105,7 @@ def write_folder(
     qrels: Qrels | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> DataFolder:
-    """Write a data folder in one step, after checking that it would be read; an older one is replaced."""
+    """Check the data and write a data folder, completely or not at all; an existing data folder is replaced."""
     corpus = EventSequences.of(corpus).validate()
     queries = None if queries is None else EventSequences.of(queries).validate()
     relevance = _relevance(corpus, queries, qrels)
@@ -108,7 +115,9 @@ def write_folder(
     try:
         text = json.dumps(full, indent=1, ensure_ascii=False)
     except (TypeError, ValueError) as error:
-        raise DataError(f"meta is not JSON ({error})", file=path) from error
+        raise DataError(
+            f"meta is not JSON ({error})", file=path, remedy="use only text, numbers, lists and dicts"
+        ) from error
     with new_folder(path, *HOLDS) as temporary:
         canonical.write(corpus, temporary / CORPUS)
         if queries is not None:
@@ -120,10 +129,10 @@ def write_folder(
 
 
 def _relevance(corpus: EventSequences, queries: EventSequences | None, qrels: Qrels | None) -> Relevance | None:
-    """From qrels where there are any, else from groups, else None; half of either is an error."""
+    """Return the relevance from qrels, else from groups, else None; groups on one side only are an error."""
     if queries is None:
         if qrels is not None:
-            raise DataError("qrels without queries", remedy=f"add {QUERIES}")
+            raise DataError("there are qrels but no queries", remedy=f"add {QUERIES}")
         return None
     if qrels is not None:
         return Relevance.from_qrels(queries, corpus, qrels)
@@ -133,19 +142,19 @@ def _relevance(corpus: EventSequences, queries: EventSequences | None, qrels: Qr
 
 
 def _check_together(corpus: EventSequences, queries: EventSequences | None) -> None:
-    """What must hold between the two files: one meaning of marks and time, ids apart, known splits."""
+    """Check corpus and queries together: same mark names and time unit, no common ids, known splits."""
     if queries is None:
         return
     if corpus.mark_names != queries.mark_names:
         raise DataError("corpus and queries have different mark names", remedy="number the marks alike")
     if corpus.time_unit != queries.time_unit:
         raise DataError(
-            f"time is in {corpus.time_unit} in the corpus, in {queries.time_unit} in the queries",
-            remedy="convert one",
+            f"time is in {corpus.time_unit} in the corpus but in {queries.time_unit} in the queries",
+            remedy="convert one of them",
         )
     if shared := set(corpus.ids.to_pylist()) & set(queries.ids.to_pylist()):
         raise DataError(
-            "is in the corpus and in the queries", sequence=min(shared), remedy="a query may not find itself: rename"
+            "is in both corpus and queries", sequence=min(shared), remedy="rename one, as a query may not find itself"
         )
     if (split := queries.column("split")) is not None:
         for row, value in enumerate(split.to_pylist()):

@@ -1,6 +1,6 @@
-"""Data frames of pandas and polars and Arrow tables: read as the Parquet file with the same columns would be.
+"""Read data frames of pandas and polars and Arrow tables, like a Parquet file with the same columns.
 
-Neither pandas nor polars is imported: who has a frame has done so already.
+Neither pandas nor polars is imported here: a caller with a frame has imported it already.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import damage_as_data_error
 from neuroseqret.readers.engines.lists import ListLayout, one_batch
+from neuroseqret.readers.engines.marks import sorted_names
 from neuroseqret.readers.engines.parquet import meaning_of, own_meaning
-from neuroseqret.readers.engines.values import check_unit, sorted_names
+from neuroseqret.readers.engines.times import check_unit
 from neuroseqret.readers.formats import canonical, hotpp, lifestream, long_parquet
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.sniffing import table_format
@@ -25,12 +26,12 @@ from neuroseqret.readers.sniffing import table_format
 if TYPE_CHECKING:
     import pandas
 
-#: What errors call it, in the place of a file's name.
+#: Stands in errors where a file would be named.
 FRAME = "the frame"
 
 
 def as_table(data: object) -> pa.Table | None:
-    """A frame or table as an Arrow table; None for anything else, such as a path."""
+    """Return a frame or table as an Arrow table, None for anything else, such as a path."""
     if isinstance(data, pa.Table):
         return data
     if _is_frame_of("polars", data):
@@ -44,7 +45,7 @@ def _is_frame_of(library: str, data: object) -> bool:
 
 
 def _from_pandas(frame: pandas.DataFrame) -> pa.Table:
-    """The columns and the index' named levels, with the meaning that `EventSequences.to_pandas` puts into `attrs`."""
+    """Return the columns and the named index levels, with the meaning that `to_pandas` stores in `attrs`."""
     levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
     try:
         table = pa.Table.from_pandas(frame.reset_index(levels) if levels else frame, preserve_index=False)
@@ -53,12 +54,12 @@ def _from_pandas(frame: pandas.DataFrame) -> pa.Table:
     except (pa.ArrowException, ValueError, TypeError) as error:
         problem = ", ".join(map(str, error.args))
         raise DataError(
-            f"not readable as a table ({problem})", file=FRAME, remedy="give every column a name and a type of its own"
+            f"not readable as a table ({problem})", file=FRAME, remedy="give every column a name and one type"
         ) from error
 
 
 class _Rows:
-    """The rows of a table in memory, as those of a file."""
+    """The rows of a table in memory, read like those of a file."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table, self.schema = table, table.schema
@@ -69,7 +70,7 @@ class _Rows:
 
 
 def read(table: pa.Table, options: Options) -> EventSequences:
-    """All sequences of a table with one row an event or one row a sequence."""
+    """Read all sequences of a table with one row per event or one row per sequence."""
     with damage_as_data_error(FRAME, "a table", "convert the column"):
         format = table_format(table.schema, own_meaning(table.schema, FRAME), options.roles)
         if format == "long-parquet":

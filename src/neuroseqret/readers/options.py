@@ -1,4 +1,4 @@
-"""What the caller of `read` says about the data, passed to every format."""
+"""What the caller of `read` says about the data; every format gets it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from neuroseqret.errors import UserError
 
-#: Words of the column map, by the canonical column that they name.
+#: The words of the column map, and the canonical column that each of them means.
 _ROLE_OF = {
     "id": "id",
     "time": "times",
@@ -22,7 +22,7 @@ _ROLE_OF = {
 
 @dataclass(frozen=True)
 class Options:
-    """`roles` is the column map by canonical names; a role that is None is absent from the file."""
+    """The options of `read`; `roles` is the column map by canonical names, None for a column that does not exist."""
 
     roles: Mapping[str, str | None] = field(default_factory=dict)
     mark_names: tuple[str, ...] | None = None
@@ -39,15 +39,15 @@ class Options:
         allow_pickle: bool = False,
         validate: bool = True,
     ) -> Options:
-        """Check what the user gave."""
+        """Check what the caller gave."""
         roles: dict[str, str | None] = {}
         for word, column in (columns or {}).items():
             if word not in _ROLE_OF:
                 raise UserError(f"columns: no column is called {word!r}; name id, time, mark, start, end or group")
             if column is None and word in ("time", "times"):
-                raise UserError("columns: events need a time; name the column that holds it")
+                raise UserError("columns: events need a time; name the column with the times")
             if column is not None and column in roles.values():
-                raise UserError(f"columns: {column!r} is named twice; a column has one role")
+                raise UserError(f"columns: {column!r} is named twice; give every column one role")
             roles[_ROLE_OF[word]] = column
         if isinstance(mark_names, str):
             raise UserError("mark_names is one string; give a list with one name per mark")
@@ -59,6 +59,6 @@ class Options:
 
 
 def ask_for(word: str) -> str:
-    """How to say which column is meant by a word of the column map, in Python and on the command line."""
+    """Return how to name a column for a word of the column map, in Python and on the command line."""
     none = " (--column mark=, None, for no marks)" if word == "mark" else ""
     return f"say 'neuroseqret data convert --column {word}=...', in Python columns={{{word!r}: ...}}{none}"

@@ -1,4 +1,4 @@
-"""Which format a file has, by its content: magic bytes, column names and types, keys of objects."""
+"""Find out which format a file has, by its content: magic bytes, column names and types, keys of objects."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from neuroseqret.readers.formats import canonical, easytpp, hotpp, lifestream, p
 from neuroseqret.readers.pickles.torch_file import LEGACY_MAGIC, ZIP_MAGIC, is_torch_archive
 
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\([dl]p|[}\]]q")
-#: Bytes that no text has in any encoding with one byte a letter.
+#: Bytes that do not occur in text in any single-byte encoding.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_SAY_FORMAT = "see docs/formats.md, or say 'neuroseqret data convert --format ...', in Python format=..."
+_SAY_FORMAT = "see docs/formats.md, or name it: 'neuroseqret data convert --format ...', in Python format=..."
 _NUMBERS = re.compile(r"(?:[\s0-9.eE+\-]|nan|inf)*")
 
 
 def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = None) -> str:
-    """The name of the file's format, or an error that says what was seen."""
+    """Return the name of the file's format, or raise an error that says what the file looks like."""
     file = Path(path)
     if file.is_dir():
         if canonical.is_data_folder(file):
             inside = next(file / name for name in reversed(canonical.FOLDER_FILES) if (file / name).exists())
             raise UserError(
-                f"{path}: a data folder; name a file in it, as {inside}, in Python read it with read_folder"
+                f"{path}: is a data folder; name a file in it, such as {inside}, or use read_folder in Python"
             )
         return _parquet_format(file, roles or {})
     if not file.exists() and paired_text.is_pair(path):
         return "paired-text"
     head = head_of(path)
     if not head.strip():
-        raise DataError("empty", file=path, remedy="write it again")
+        raise DataError("the file is empty", file=path, remedy="write it again")
     if head.startswith(b"PAR1"):
         return _parquet_format(file, roles or {})
     if head.startswith(LEGACY_MAGIC) or (head.startswith(ZIP_MAGIC) and is_torch_archive(file)):
@@ -63,17 +63,17 @@ def _parquet_format(file: Path, roles: Mapping[str, str | None]) -> str:
 
 
 def table_format(schema: pa.Schema, own: Mapping[str, Any], roles: Mapping[str, str | None]) -> str:
-    """The format that a table with these columns has; `own` is what this library has written beside them."""
+    """Return the format of a table with these columns; `own` is the metadata that this library wrote into it."""
     lists = {field.name for field in schema if is_list(field.type)}
     times, marks = roles.get("times"), roles.get("marks")
-    # What this library has written, whatever other lists it has.
+    # Files of this library first, whatever other lists they have.
     if "layout" in own:
         return "long-parquet"
     unmapped = own and not (times or marks) and canonical.ROLES["times"] not in lists
     if unmapped and {lifestream.TIME, lifestream.MARK} <= lists:
         return "lifestream"
     for name, columns in (("canonical", canonical.ROLES), ("hotpp", hotpp.ROLES)):
-        by_name = not (times and marks)  # with both mapped there is nothing left that would tell
+        by_name = not (times and marks)  # with both mapped, no name is left to decide by
         if by_name and {times or columns["times"], marks or columns["marks"]} <= lists:
             return name
     if times:
@@ -92,8 +92,8 @@ def _text_format(path: str | PathLike[str], head: bytes) -> str:
     readable = _is_utf8(head)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or not (readable or _CONTROL.search(head)):
         raise DataError("not UTF-8 text", file=path, remedy="save it as UTF-8")
-    if "\0" in text or (not readable and "\ufffd" in text[:1024]):  # a text may hold that character itself
-        raise DataError("not a format that is known (binary content)", file=path, remedy="see docs/formats.md")
+    if "\0" in text or (not readable and "\ufffd" in text[:1024]):  # text may contain this character
+        raise DataError("not a known format (binary content)", file=path, remedy="see docs/formats.md")
     if text.startswith("["):
         return "easytpp-json"
     if text.startswith("{"):
@@ -104,18 +104,18 @@ def _text_format(path: str | PathLike[str], head: bytes) -> str:
         raise DataError(
             "numbers without a header",
             file=path,
-            remedy="a pair of files needs NAME_ev.txt and NAME_ti.txt, a CSV a header line",
+            remedy="paired text needs both NAME_ev.txt and NAME_ti.txt; a CSV needs a header line",
         )
     if any(delimiter in unquoted_header(text) for delimiter in DELIMITERS):
         return "long-csv"
     if paired_text.is_pair(path):
-        return "paired-text"  # something in it is no number, which its reader will name
-    raise DataError("not a format that is known", file=path, remedy=_SAY_FORMAT)
+        return "paired-text"  # its reader says what is not a number
+    raise DataError("not a known format", file=path, remedy=_SAY_FORMAT)
 
 
 def _is_utf8(head: bytes) -> bool:
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be cut
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be cut off
     except UnicodeDecodeError:
         return False
     return True
@@ -125,7 +125,7 @@ def _json_lines(path: str | PathLike[str], first: str) -> str:
     try:
         keys = set(json.loads(first))
     except (ValueError, RecursionError):
-        # A first object longer than what was looked at, or damage that the reader will name.
+        # The first object is longer than the head, or damaged; the reader says where.
         keys = set(re.findall(r'"(\w+)"\s*:', first)) or {easytpp.ROLES["times"]}
     if easytpp.ROLES["times"] in keys or len(keys) > 1:
         return "easytpp-jsonl"

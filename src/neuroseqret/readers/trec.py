@@ -1,7 +1,7 @@
-"""TREC text files: qrels (who is relevant to whom) and runs (ranked results).
+"""TREC text files: qrels (relevance judgements) and runs (ranked results).
 
-A line of qrels is `query 0 document grade`, a line of a run `query Q0 document rank score tag`; fields are apart
-by white space, so an id must not contain any.
+A line of qrels is `query 0 document grade`, a line of a run `query Q0 document rank score tag`. Fields are separated by
+white space, so ids must not contain any.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Run = Mapping[str, Mapping[str, float]]
 
 
 def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
-    """Grades of the judged documents of each query."""
+    """Read the grades of the judged documents of each query."""
     qrels: dict[str, dict[str, int]] = {}
     for number, (query, _, document, grade) in _lines(path, 4, "query 0 document grade"):
         try:
@@ -32,7 +32,7 @@ def read_qrels(path: str | PathLike[str]) -> dict[str, dict[str, int]]:
             ) from None
         if document in qrels.setdefault(query, {}):
             what = f"line {number}: {document!r} is judged twice for query {query!r}"
-            raise DataError(what, file=path, remedy="drop one")
+            raise DataError(what, file=path, remedy="remove one of the lines")
         qrels[query][document] = value
     return qrels
 
@@ -46,7 +46,7 @@ def write_qrels(qrels: Qrels, path: str | PathLike[str]) -> None:
 
 
 def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
-    """Scores of the ranked documents of each query, best first (by score, then by rank as written)."""
+    """Read the scores of the ranked documents of each query, best first (by score, then by rank)."""
     ranked: dict[str, dict[str, tuple[float, int]]] = {}
     for number, (query, _, document, rank, score, _) in _lines(path, 6, "query Q0 document rank score tag"):
         try:
@@ -58,7 +58,7 @@ def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
             raise DataError(f"line {number}: score is NaN", file=path, remedy="write a number")
         if document in ranked.setdefault(query, {}):
             what = f"line {number}: {document!r} is ranked twice for query {query!r}"
-            raise DataError(what, file=path, remedy="drop one")
+            raise DataError(what, file=path, remedy="remove one of the lines")
         ranked[query][document] = key
     return {
         query: {document: -key[0] for document, key in sorted(documents.items(), key=lambda item: item[1])}
@@ -67,13 +67,13 @@ def read_run(path: str | PathLike[str]) -> dict[str, dict[str, float]]:
 
 
 def write_run(run: Run, path: str | PathLike[str], tag: str = "neuroseqret") -> None:
-    """Write ranked documents as a TREC run; scores as they are, ranks from 1 in the order of the scores."""
+    """Write ranked documents as a TREC run, with exact scores and ranks from 1 in the order of the scores."""
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         out.writelines(f"{line}\n" for line in run_lines(run, tag))
 
 
 def run_lines(run: Run, tag: str = "neuroseqret") -> Iterator[str]:
-    """The lines of a TREC run."""
+    """Yield the lines of a TREC run."""
     for query, documents in run.items():
         best_first = sorted(documents.items(), key=lambda item: -item[1])  # stable: ties keep their order
         for rank, (document, score) in enumerate(best_first, 1):
@@ -97,5 +97,5 @@ def _lines(path: str | PathLike[str], fields: int, form: str) -> Iterator[tuple[
 
 def _word(text: str) -> str:
     if len(text.split()) != 1 or text != text.strip():
-        raise DataError(f"id {text!r} cannot be in a TREC file", remedy="use ids without white space")
+        raise DataError(f"id {text!r} cannot be written to a TREC file", remedy="use ids without white space")
     return text

@@ -1,4 +1,8 @@
-"""Files and folders that appear complete or not at all: written to a temporary sibling, then renamed."""
+"""Write files and folders atomically: fill a temporary sibling, then rename it.
+
+A reader sees the old content or the new content, never half of it. `cache_folder` says where results are kept that can
+be computed again.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from neuroseqret.errors import UserError
 
 
 def cache_folder() -> Path:
-    """Where what can be made again is kept: `$NEUROSEQRET_CACHE`, else the platform's folder for it."""
+    """Return the folder for results that can be computed again: `$NEUROSEQRET_CACHE` or the platform's cache folder."""
     if given := os.environ.get("NEUROSEQRET_CACHE"):
         return Path(given)
     if sys.platform == "darwin":
@@ -28,15 +32,22 @@ def cache_folder() -> Path:
 
 @contextmanager
 def new_file(path: str | PathLike[str]) -> Iterator[Path]:
-    """A temporary path to write to; renamed to `path` if the block succeeds, removed if it raises."""
+    """Give a temporary path to write to; rename it to `path` if the block succeeds, remove it if the block raises.
+
+    The folder of `path` is made if it is missing, and the file is flushed to disk before it is renamed:
+
+        with new_file("weights.safetensors") as temporary:
+            save_file(tensors, temporary)
+    """
     target = Path(path)
     if target.is_dir():
         raise UserError(f"{target}: is a folder; name a file to write")
-    if target.exists() and not target.is_file():  # it would be replaced, not written to
+    if target.exists() and not target.is_file():  # renaming would replace it instead of writing to it
         raise UserError(f"{target}: is a pipe or device; name a file to write")
     temporary = _sibling(target)
     try:
         yield temporary
+        _as_new(temporary, 0o666)  # here, as some writers replace the file by a new one
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         os.replace(temporary, target)
@@ -47,7 +58,7 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
 
 
 def check_replaceable(target: Path, marker: str, *beside: str) -> None:
-    """Raise a `UserError` where `new_folder` would: something else is there, or something besides."""
+    """Raise a `UserError` if `new_folder` may not replace `target`: it is of another kind, or holds other files."""
     if not target.exists():
         above = next(parent for parent in target.absolute().parents if parent.exists())
         if not above.is_dir():
@@ -62,12 +73,12 @@ def check_replaceable(target: Path, marker: str, *beside: str) -> None:
 
 @contextmanager
 def new_folder(path: str | PathLike[str], marker: str, *beside: str) -> Iterator[Path]:
-    """A temporary folder to fill; takes the place of `path` if the block succeeds, removed if it raises.
+    """Give a temporary folder to fill; it replaces `path` if the block succeeds and is removed if the block raises.
 
-    A folder that exists is replaced only if it is empty or holds the file `marker`, which tells that it is of the
-    same kind, and `beside` it nothing but what folders of this kind hold (names, or patterns as `*.run`).
+    An existing folder is replaced only if it is empty, or if it holds the file `marker` (so it is of the same kind) and
+    otherwise only what folders of this kind hold: the names in `beside`, which may be patterns such as `*.run`.
     """
-    target = Path(path).resolve()  # of '.' the name and the parent are needed
+    target = Path(path).resolve()  # '.' has neither a name nor a parent
     check_replaceable(Path(path), marker, *beside)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -89,10 +100,10 @@ def new_folder(path: str | PathLike[str], marker: str, *beside: str) -> Iterator
 
 
 def _exchange(target: Path, temporary: Path) -> None:
-    """Put the new folder where the old one is and remove the old one; if that fails, all is as it was."""
+    """Put the new folder in the place of the old one and remove the old one; undo everything if that fails."""
     old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
     moves = [(target, old / "folder"), (temporary, target)]
-    if target == Path.cwd():  # the folder one stands in stays, or one would stand in a removed one: its content moves
+    if target == Path.cwd():  # the working folder itself must stay, so its content is moved
         moves = [(entry, old / entry.name) for entry in target.iterdir()]
         moves += [(entry, target / entry.name) for entry in temporary.iterdir()]
     done: list[tuple[Path, Path]] = []
@@ -109,19 +120,18 @@ def _exchange(target: Path, temporary: Path) -> None:
 
 
 def _sibling(target: Path) -> Path:
-    """An unused name beside the target, so that the rename stays on one file system."""
+    """Make an empty file next to the target, so that renaming it stays on one file system."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
     except OSError as error:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
     os.close(handle)
-    _as_new(name, 0o666)
     return Path(name)
 
 
 def _as_new(path: str | Path, mode: int) -> None:
-    """Temporary files and folders are made private; this gives them the mode that any new one would have."""
+    """Give a temporary file or folder, which is private at first, the permissions of any new one."""
     mask = os.umask(0)
     os.umask(mask)
     os.chmod(path, mode & ~mask)

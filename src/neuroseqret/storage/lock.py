@@ -1,4 +1,4 @@
-"""Writers take turns: an advisory lock on a file, which the system releases when its holder dies."""
+"""Let writers take turns: an advisory lock on a file, which the system releases when its holder dies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def held(file: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock; without `wait` gives False where another process has it."""
+    """Hold the lock during the block and give True; without `wait`, give False if another process holds it."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:

@@ -1,8 +1,8 @@
-"""A checksum of the whole Parquet file, kept where Parquet readers do not look, so that damage is found.
+"""Seal a Parquet file: a checksum of the whole file, kept where Parquet readers do not look, so that damage is found.
 
-Parquet's page checksums cover neither the page headers nor the footer (which holds column names and mark names).
-The seal is 24 bytes between the last page and the footer: a Parquet reader goes by the positions that the footer
-gives and never meets them, and a tool that rewrites the file drops them. It guards against accidents, not forgers.
+Parquet's own checksums cover the pages, but neither their headers nor the footer (which holds column names and mark
+names). The seal is 24 bytes between the last page and the footer. Parquet readers follow the positions in the footer
+and never see it; a tool that rewrites the file drops it. The seal detects accidents, not forgery.
 
     PAR1 | pages ... | NSRSEAL1 | length of the rest | CRC-32 of the rest | footer | footer's length | PAR1
 """
@@ -20,7 +20,7 @@ _BLOCK = 1 << 20
 
 
 def seal(path: Path) -> None:
-    """Put a seal into a Parquet file that has none."""
+    """Add a seal to a Parquet file that has none."""
     with path.open("r+b") as stream:
         footer_at = _footer_position(stream)
         assert footer_at is not None, "the file was just written as Parquet"
@@ -33,13 +33,13 @@ def seal(path: Path) -> None:
 
 
 def is_sealed(path: Path) -> bool:
-    """True if the file carries a seal, whether it fits or not."""
+    """Return True if the file has a seal, whether it matches or not."""
     with path.open("rb") as stream:
         return _read_seal(stream) is not None
 
 
 def is_broken(path: Path) -> bool:
-    """True if the file carries a seal that does not fit its bytes."""
+    """Return True if the file has a seal that does not match its bytes."""
     with path.open("rb") as stream:
         found = _read_seal(stream)
         if found is None:
@@ -52,7 +52,7 @@ def is_broken(path: Path) -> bool:
 
 
 def _read_seal(stream: BinaryIO) -> tuple[int, int, int] | None:
-    """Where the footer begins, and what size and checksum the seal before it gives; None if there is none."""
+    """Return where the footer begins, and the size and checksum in the seal before it; None if there is no seal."""
     footer_at = _footer_position(stream)
     if footer_at is None or footer_at < _LENGTHS.size:
         return None
@@ -62,7 +62,7 @@ def _read_seal(stream: BinaryIO) -> tuple[int, int, int] | None:
 
 
 def _footer_position(stream: BinaryIO) -> int | None:
-    """Where the footer begins, or None if this is no Parquet file."""
+    """Return where the footer begins, or None if this is not a Parquet file."""
     size = stream.seek(0, 2)
     if size < 12:
         return None
@@ -72,7 +72,7 @@ def _footer_position(stream: BinaryIO) -> int | None:
 
 
 def _crc(stream: BinaryIO, stop: int) -> int:
-    """CRC-32 of the first `stop` bytes."""
+    """Return the CRC-32 of the first `stop` bytes."""
     stream.seek(0)
     crc, left = 0, stop
     while left > 0:

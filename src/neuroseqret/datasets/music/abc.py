@@ -1,8 +1,8 @@
 """Melodies from ABC notation (`.abc`), the text format of folk tunes; see the ABC standard 2.1.
 
-Read are the header fields T, M, L, K, R, the same fields within the tune, voices (V), notes with accidentals that hold
-to the bar's end in all octaves, octave marks, lengths, broken rhythm, tuplets, ties, chords. Skipped are grace notes,
-decorations, chord names, lyrics, and the instruction to repeat.
+Understood are the header fields T, M, L, K, R, the same fields within the tune, voices (V), notes with accidentals
+(valid to the end of the bar, in all octaves), octave marks, lengths, broken rhythm, tuplets, ties and chords. Grace
+notes, decorations, chord names, lyrics and repeats are skipped.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ TOKEN = re.compile(
 LENGTH = re.compile(r"(\d*)(/*)(\d*)")
 CHORD_NOTE = re.compile(r"""(\^{1,2}|_{1,2}|=)?([A-Ga-g])([,']*)(\d*)(/*)(\d*)""")
 ACCIDENTALS = {"^": 1, "^^": 2, "_": -1, "__": -2, "=": 0}
-#: Fifths from C major of the tonics, and what a mode takes from its major.
+#: Position of the tonics on the circle of fifths (C major is 0), and the shift of each mode against major.
 FIFTHS = {"C": 0, "G": 1, "D": 2, "A": 3, "E": 4, "B": 5, "F": -1}
 MODES = {"maj": 0, "ion": 0, "mix": -1, "dor": -2, "m": -3, "min": -3, "aeo": -3, "phr": -4, "loc": -5, "lyd": 1}
 SHARPS = "FCGDAEB"
 
 
 def tunes(path: Path) -> list[str]:
-    """The text of each tune of a file, from its X field on."""
+    """Return the text of each tune of a file, from its X field on."""
     text = path.read_text(encoding="utf-8", errors="replace")
     return [block for block in re.split(r"(?m)^(?=X:)", text) if block.startswith("X:")]
 
 
 def parse_tune(block: str) -> list[Melody]:
-    """The voices of one tune, which begins at its X field."""
+    """Parse the voices of one tune, given from its X field on."""
     fields: dict[str, str] = {}
     lines = block.splitlines()
     body = len(lines)
     for number, line in enumerate(lines):
         if re.match(r"[A-Za-z]:", line):
-            # Of several titles the first is the title.
+            # The first of several titles is used.
             fields.setdefault(line[0], line[2:].split("%")[0].strip())
             if line[0] == "K":
                 body = number + 1
@@ -61,7 +61,7 @@ def parse_tune(block: str) -> list[Melody]:
 
 
 def key_signature(text: str) -> dict[str, int]:
-    """Letter -> semitones up or down, of a K field such as `G`, `Bb`, `F#m`, `D Mixolydian`, `Dmix =c`, `Hp`."""
+    """Return semitones by letter for a K field such as `G`, `Bb`, `F#m`, `D Mixolydian`, `Dmix =c` or `Hp`."""
     if text.strip()[:2].upper() == "HP":
         return {"F": 1, "C": 1, "G": 0} if text.strip() == "Hp" else {}
     match = re.match(r"\s*([A-G])([#b]?)\s*([A-Za-z]*)", text)
@@ -79,13 +79,13 @@ def key_signature(text: str) -> dict[str, int]:
 
 
 def _unit(meter: str) -> Fraction:
-    """The default length, in whole notes: a sixteenth under 3/4, else an eighth."""
+    """Return the default length in whole notes: a sixteenth if the meter is below 3/4, else an eighth."""
     match = re.match(r"\s*(\d+)/(\d+)", meter)
     return Fraction(1, 16) if match and Fraction(int(match[1]), int(match[2])) < Fraction(3, 4) else Fraction(1, 8)
 
 
 def _length(number: str, slashes: str, divisor: str) -> Fraction:
-    """`3` is 3, `/` is 1/2, `//` is 1/4, `3/2` is 3/2."""
+    """Parse a length: `3` is 3, `/` is 1/2, `//` is 1/4, `3/2` is 3/2."""
     value = Fraction(int(number) if number else 1)
     if slashes:
         value /= int(divisor) if divisor else 2 ** len(slashes)
@@ -104,7 +104,7 @@ class _Voice:
 
 
 class _Tune:
-    """The state of reading a tune line by line."""
+    """The state of the parser, which reads a tune line by line."""
 
     def __init__(self, fields: dict[str, str]) -> None:
         self.fields = fields
@@ -174,9 +174,9 @@ class _Tune:
     def sound(
         self, pitch: int | None, line: str, position: int, inner: Fraction = Fraction(1), bars: bool = False
     ) -> int:
-        """Add a note or rest whose length follows in the line; the position after it."""
+        """Add a note or rest whose length follows in the line; return the position after it."""
         match = LENGTH.match(line, position)
-        assert match is not None  # the pattern also matches nothing
+        assert match is not None  # the pattern also matches the empty string
         length = inner * _length(match[1], match[2], match[3]) * (_fraction_or(self.meter) if bars else self.unit) * 4
         voice = self.voice
         length *= voice.broken
@@ -193,7 +193,7 @@ class _Tune:
         return match.end()
 
     def break_rhythm(self, token: str) -> None:
-        """`a>b`: a is lengthened by half and b shortened by half; `>>` by three quarters, and so on."""
+        """Apply `a>b`: a is lengthened by half and b shortened by half; `>>` by three quarters, and so on."""
         if self.voice.last is None:
             return
         taken = Fraction(1, 2 ** len(token))
@@ -204,7 +204,7 @@ class _Tune:
         self.voice.broken = second
 
     def start_tuplet(self, token: str) -> None:
-        """`(p:q:r`: p notes in the time of q, for the next r notes."""
+        """Start `(p:q:r`: p notes in the time of q, for the next r notes."""
         p, q, r = ([int(part) if part else 0 for part in token[1:].split(":")] + [0, 0])[:3]
         compound = re.match(r"\s*(6|9|12)/8", self.meter) is not None
         default = {2: 3, 3: 2, 4: 3, 6: 2, 8: 3}.get(p, 3 if compound else 2)

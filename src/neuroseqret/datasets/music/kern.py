@@ -1,8 +1,8 @@
-"""Melodies from Humdrum `**kern` files (`.krn`): one column a voice, one line a moment.
+"""Melodies from Humdrum `**kern` files (`.krn`): one column per voice, one line per moment.
 
-A token is a duration (`4` a quarter, `0` a breve, dots), a pitch (`c` is middle C, `cc` an octave up, `C` one down,
-`#` and `-`) and signs; accidentals are always written. `[`, `_` and `]` tie, `q` marks grace notes, `r` rests. Where a
-column splits (`*^`), its first part is the voice.
+A token is a duration (`4` is a quarter, `0` a breve, with dots), a pitch (`c` is middle C, `cc` an octave higher, `C`
+an octave lower, with `#` and `-`) and signs. Accidentals are always written. `[`, `_` and `]` are ties, `q` marks grace
+notes, `r` rests. If a column splits (`*^`), its first part is the voice.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ PITCH = re.compile(r"([a-gA-G])\1*([#-]*)")
 
 
 def read_kern(path: Path) -> list[Melody]:
-    """The voices of a file."""
+    """Read the voices of a file."""
     fields: dict[str, str] = {}
     melodies: list[Melody] = []
-    columns: list[int] = []  # the voice of each column, -1 where it is none
+    columns: list[int] = []  # the voice of each column, -1 if it has none
     clocks: list[Fraction] = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         if line.startswith("!!"):
@@ -49,7 +49,7 @@ def read_kern(path: Path) -> list[Melody]:
 
 
 def _add(melody: Melody, clock: Fraction, token: str) -> Fraction:
-    """Add the token's note, if it begins one; its length in quarters."""
+    """Add the note of the token, if it begins one; return its length in quarters."""
     if "q" in token or "Q" in token:
         return Fraction(0)
     notes = token.split(" ")
@@ -84,7 +84,7 @@ def _alter(signs: str) -> int:
 
 
 def _paths(columns: list[int], tokens: list[str]) -> list[int]:
-    """The columns after a line of interpretations: split (`*^`), join (`*v`), end (`*-`), add (`*+`), swap (`*x`)."""
+    """Return the columns after a line with split (`*^`), join (`*v`), end (`*-`), add (`*+`) or swap (`*x`)."""
     after: list[int] = []
     swapped: int | None = None
     joining = False

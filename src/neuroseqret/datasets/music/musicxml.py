@@ -1,4 +1,4 @@
-"""Melodies from MusicXML (`.xml`, `.musicxml`) and its zipped form (`.mxl`): one melody a part and voice."""
+"""Melodies from MusicXML (`.xml`, `.musicxml`) and its zipped form (`.mxl`): one melody per part and voice."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from neuroseqret.errors import DataError
 
 
 def read_musicxml(path: Path) -> list[Melody]:
-    """The voices of a score, part by part."""
+    """Read the voices of a score, part by part."""
     try:
         root = ElementTree.fromstring(_content(path))
     except (ElementTree.ParseError, zipfile.BadZipFile, KeyError) as error:
-        raise DataError(f"not MusicXML ({error})", file=path) from error
+        raise DataError(f"not MusicXML ({error})", file=path, remedy="install music21 again") from error
     fields = {"T": root.findtext("work/work-title") or root.findtext("movement-title") or ""}
     names = {part.get("id", ""): part.findtext("part-name") or "" for part in root.iter("score-part")}
     voices: list[Melody] = []
@@ -35,14 +35,14 @@ def _content(path: Path) -> bytes:
 
 
 class _Voice:
-    """A melody and what may still be tied on: pitch -> where its note ends, and whether that note asks for more."""
+    """A melody, and its last note at each pitch: where it ends, and whether a tie starts from it."""
 
     def __init__(self, melody: Melody) -> None:
         self.melody = melody
         self.sounding: dict[int, tuple[Fraction, bool]] = {}
 
     def note(self, pitch: int, onset: Fraction, length: Fraction, in_chord: bool, ties: set[str | None]) -> None:
-        # Some files mark only the beginning of a tie, some a stop where another note follows.
+        # Some files mark only the beginning of a tie, some only its end.
         end, asks = self.sounding.get(pitch, (None, False))
         held = end == onset and (asks or "stop" in ties)
         self.sounding[pitch] = (onset + length, "start" in ties)

@@ -1,4 +1,4 @@
-"""A melody: when its notes begin and how high they are."""
+"""A melody: onsets and pitches of its notes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 class Melody:
     """The notes of one voice: onsets in quarter lengths, ascending, and MIDI pitches (60 is middle C).
 
-    Rests and grace notes are no notes, a tied note is one, of a chord the highest note counts, repeats are not
-    played. `fields` are what the file tells of the piece, such as its title.
+    Rests and grace notes are left out, tied notes are one note, the highest note of a chord counts, and repeats are not
+    played. `fields` are what the file says about the piece, such as its title.
     """
 
     fields: Mapping[str, str]

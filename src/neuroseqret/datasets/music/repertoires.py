@@ -1,14 +1,14 @@
 """Repertoires: melodies of fifteen kinds of music, retrieval of the same kind; the data of the demo.
 
-The scores are those inside the installed `music21` package (extra `demo`), read in place and never copied: masses of
-Palestrina (`**kern`), chorales of Bach, madrigals of Monteverdi and Trecento songs (MusicXML; one sequence a voice),
+The scores are part of the installed `music21` package (extra `demo`), read in place and never copied: masses of
+Palestrina (`**kern`), chorales of Bach, madrigals of Monteverdi and Trecento songs (MusicXML; one sequence per voice),
 folk songs of the Essen collection, and dance tunes of Ryan's Mammoth Collection, O'Neill's 1850 and Aird's Airs (ABC).
-Their licences differ by collection and are told in the package.
+Their licences differ by collection and are stated in the package.
 
-An event is a note from the second on, at its onset, with the melodic interval from the note before as mark (25: a fall
-by an octave or more to a rise by an octave or more, in semitones). Whether a tune is written in quarters or sixteenths
-is a habit of its editor, so onsets are divided by the median gap of the piece: one unit of time is its usual note.
-At most 200 melodies a group, of 30 notes or more. Queries are other pieces than the corpus.
+Every note from the second on is an event, at its onset. Its mark is the melodic interval from the note before in
+semitones, from an octave or more down to an octave or more up (25 marks). Whether a tune is written in quarters or
+sixteenths is a habit of its editor, so onsets are divided by the median gap of the piece: one unit of time is its usual
+note. There are at most 200 melodies per group, of 30 notes or more. Queries come from other pieces than the corpus.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from neuroseqret.errors import MissingExtraError, UserError
 from neuroseqret.readers.data_folder import DataFolder, read_folder
 from neuroseqret.storage.files import cache_folder
 
-VERSION = 1  # of the recipe; a cached folder of another version is made anew
+VERSION = 1  # of the recipe; folders of other versions in the cache are not used
 WIDEST = 12
 QUERY_SHARE = 0.25
 MARKS = [
@@ -46,7 +46,7 @@ MARKS = [
 
 @dataclass(frozen=True)
 class Group:
-    """Where the pieces of a group are: a folder of the corpus, file names, and for tunes a value of the R field."""
+    """Where the pieces of a group are: folders of the corpus, file names, and for tunes the value of the R field."""
 
     folder: tuple[str, ...]
     files: str
@@ -73,7 +73,7 @@ GROUPS = {
 
 
 def corpus_folder() -> Path:
-    """The folder of scores in the installed `music21` package, found without importing it (that takes seconds)."""
+    """Return the folder of scores in the installed `music21` package, without importing it (which takes seconds)."""
     spec = find_spec("music21")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError("music21", "demo", "the demo's music")
@@ -81,7 +81,7 @@ def corpus_folder() -> Path:
 
 
 def load(most: int = 200, *, seed: int = 0, progress: Progress | None = None) -> DataFolder:
-    """The data folder with at most `most` melodies a group, from the cache or made now."""
+    """Return the data folder with at most `most` melodies per group, from the cache or made now."""
     folder = cache_folder() / f"repertoires-{VERSION}-{most}-{seed}"
     try:
         return read_folder(folder)
@@ -105,7 +105,7 @@ def build(
 
 
 def read(most: int = 200, *, min_notes: int = 30, seed: int = 0, progress: Progress | None = None) -> EventSequences:
-    """All melodies with `group`, `source` (the piece), `title` and `voice`."""
+    """Read all melodies with `group`, `source` (the piece), `title` and `voice`."""
     corpus = corpus_folder()
     parts: list[tuple[Any, Any, dict[str, str]]] = []
     for name, group in track(GROUPS.items(), progress):
@@ -123,7 +123,7 @@ def read(most: int = 200, *, min_notes: int = 30, seed: int = 0, progress: Progr
 
 
 def _events(melody: Melody) -> tuple[np.ndarray, np.ndarray]:
-    """Onsets from the second note on, in median gaps, from 0; intervals as marks."""
+    """Return onsets from the second note on, in median gaps and from 0, and intervals as marks."""
     onsets = np.array([float(t) for t in melody.onsets])
     gaps = np.diff(onsets)
     unit = np.median(gaps[gaps > 0]) if (gaps > 0).any() else 1.0
@@ -132,13 +132,13 @@ def _events(melody: Melody) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pieces(corpus: Path, group: Group, rng: np.random.Generator) -> Iterator[tuple[str, list[Melody]]]:
-    """The pieces of a group in random order, read one by one: (source, voices)."""
+    """Yield the pieces of a group in random order as (source, voices)."""
     paths = sorted(p for f in group.folder for p in (corpus / f).iterdir() if re.fullmatch(group.files, p.name))
     if not paths or paths[0].suffix != ".abc":
         for row in rng.permutation(len(paths)):
             path = paths[row]
             melodies = read_kern(path) if path.suffix == ".krn" else read_musicxml(path)
-            # The movements of one mass are one source.
+            # All movements of a mass are one source.
             mass = melodies[0].fields.get("OPR") if melodies else None
             yield mass or f"{path.parent.name}/{path.stem}", melodies
         return
@@ -146,7 +146,7 @@ def _pieces(corpus: Path, group: Group, rng: np.random.Generator) -> Iterator[tu
     for row in rng.permutation(len(chosen)):
         path, block = chosen[row]
         melodies = parse_tune(block)
-        # Two settings of one tune in two collections have one title: they must not be query and corpus.
+        # Settings of one tune in two collections have the same title; they must be one source.
         title = melodies[0].fields.get("T", "") if melodies else ""
         yield _plain(title) or f"{path.name}:{row}", melodies
 
@@ -159,14 +159,14 @@ def _is_rhythm(block: str, rhythm: str | None) -> bool:
 
 
 def _plain(title: str) -> str:
-    """A title without articles, marks and the name of the dance."""
+    """Return a title without articles, punctuation and the name of the dance."""
     words = re.sub(r"[^\w\s]", "", title.lower()).split()
     dances = {"the", "a", "reel", "jig", "hornpipe", "strathspey", "slip", "clog"}
     return " ".join(word for word in words if word not in dances)
 
 
 def _title(melody: Melody, source: str) -> str:
-    """A title that a person can read, from whatever the file tells."""
+    """Return a readable title from what the file says."""
     fields = melody.fields
     title = fields.get("T") or " ".join(filter(None, [fields.get("OPR"), fields.get("OTL")]))
     folder, _, file = source.partition("/")
@@ -176,7 +176,7 @@ def _title(melody: Melody, source: str) -> str:
         title = file.replace("madrigal.", "Madrigals ")
     elif not title:
         title = re.sub(r"^PMFC_[\d_]+-", "", file).replace("_", " ")
-    if re.search("[\x80-\x9f]", title):  # umlauts in the alphabet of old home computers
+    if re.search("[\x80-\x9f]", title):  # umlauts in code page 437
         title = title.encode("latin-1", errors="replace").decode("cp437")
     title = re.sub(r"\s*(--\s*(reel|(slip )?jig|hornpipe|strathspey|clog)|,? S\. ?\d+\w*)\s*$", "", title, flags=re.I)
     title = title.capitalize() if title.isupper() and folder != "bach" else title

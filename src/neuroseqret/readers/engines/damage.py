@@ -1,4 +1,4 @@
-"""What libraries raise over damaged files, as errors that speak to the user."""
+"""Turn what libraries raise over damaged files into one line for the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuroseqret.errors import DataError
 
 @contextmanager
 def damage_as_data_error(path: str | PathLike[str], form: str, remedy: str, *also: type[Exception]) -> Iterator[None]:
-    """Whatever a reader of `form` raises over a damaged file, as one `DataError` that names the file."""
+    """Turn whatever a reader of `form` raises over a damaged file into one `DataError` that names the file."""
     try:
         yield
     except DataError as error:
@@ -26,5 +26,5 @@ def damage_as_data_error(path: str | PathLike[str], form: str, remedy: str, *als
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, or its kind where it says nothing."""
+    """Return the first line of an error's message, or its class if it has none."""
     return (str(error).splitlines() or [""])[0] or type(error).__name__

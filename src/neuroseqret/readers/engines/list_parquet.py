@@ -1,7 +1,7 @@
-"""Parquet with one row a sequence and its events in list columns: the engine behind several formats.
+"""Parquet with one row per sequence and its events in list columns: the engine of several formats.
 
-The flat arrays are made once, at the size that the footers give, and filled batch by batch, several row groups at a
-time, so that a file is read in little more than the memory of its arrays; `scan` reads files larger than memory.
+The flat arrays are allocated once, at the size that the footers give, and filled batch by batch, several row groups at
+a time. So reading a file takes little more memory than its arrays. `scan` reads files larger than memory.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ import pyarrow as pa
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.lists import EVENT_ROLES, ListLayout, join_column
+from neuroseqret.readers.engines.marks import sorted_names
 from neuroseqret.readers.engines.parquet import ParquetParts, RowGroup, damage_as_data_error, meaning_of
-from neuroseqret.readers.engines.values import check_unit, sorted_names
+from neuroseqret.readers.engines.times import check_unit
 from neuroseqret.readers.options import Options
 
 _EVENTS_PER_BATCH = 1 << 17
-_MOST_THREADS = 4  # each holds a batch and its pages
+_MOST_THREADS = 4  # each needs memory for a batch and its pages
 
 
 class ListParquet:
     """Parquet whose events are in list columns; `roles` as in `ListLayout`."""
 
     def __init__(self, path: str | PathLike[str], roles: Mapping[str, str | None], options: Options) -> None:
-        """Names and unit of the options win over the file's own."""
+        """Open the file; mark names and time unit of the options win over those in the file."""
         self.path = path
         with damage_as_data_error(path):
             self._parts = ParquetParts(path)
@@ -41,7 +42,7 @@ class ListParquet:
             self._layout = ListLayout.of(schema, roles, options.mark_names or own_names, missing_ok)
             check_unit(self._layout.time_type, options.time_unit)
             times = self._layout.roles["times"]
-            # Where the events of each row group begin, if no list is empty.
+            # Where the events of each row group begin; with empty lists this is more room than needed.
             self._room = [0, *accumulate(self._parts.values(group, times) for group in self._parts.row_groups())]
             if self._layout.needs_names:
                 texts = self._parts.batches(self._rows_at_a_time(), [self._layout.roles["marks"]])
@@ -49,7 +50,7 @@ class ListParquet:
                 self._layout = ListLayout.of(schema, roles, names, missing_ok)
 
     def read(self) -> EventSequences:
-        """All rows."""
+        """Read all rows."""
         with damage_as_data_error(self.path):
             groups, room = self._parts.row_groups(), self._room
             arrays = _Arrays(self._parts.rows, room[-1])
@@ -66,13 +67,13 @@ class ListParquet:
             for name in names:
                 chunks = [chunk for _, rest in done for chunk in rest.pop(name, [])]
                 columns[name] = join_column(chunks) if chunks else self._layout.empty_column(name)
-            pa.default_memory_pool().release_unused()  # what decoding needed; checks that follow need memory too
+            pa.default_memory_pool().release_unused()  # the checks that follow need the memory that decoding held
             return self._with_unit(self._layout.sequences(arrays.offsets(), times, marks, columns))
 
     def _fill(
         self, arrays: _Arrays, group: RowGroup, rows: int, first_event: int, last_event: int
     ) -> tuple[int, dict[str, list[pa.Array]]]:
-        """Put a row group's events where they belong; how many there are, and its other columns."""
+        """Fill in the events of a row group; return their number and the other columns."""
         row, event = group.first_row, first_event
         rest: dict[str, list[pa.Array]] = {}
         for batch in self._parts.group_batches(group, rows):
@@ -90,7 +91,7 @@ class ListParquet:
         return event - first_event, rest
 
     def scan(self, batch_rows: int) -> Iterator[EventSequences]:
-        """The rows in batches of at most `batch_rows`."""
+        """Yield the rows in batches of at most `batch_rows`."""
         with damage_as_data_error(self.path):
             row = 0
             for batch in self._parts.batches(batch_rows):
@@ -101,12 +102,12 @@ class ListParquet:
         return sequences.with_meaning(time_unit=self._unit)
 
     def _rows_at_a_time(self) -> int:
-        """So many that a batch has about `_EVENTS_PER_BATCH` events."""
+        """Return how many rows have about `_EVENTS_PER_BATCH` events."""
         return max(int(_EVENTS_PER_BATCH / max(self._room[-1] / max(self._parts.rows, 1), 1)), 1)
 
 
 class _Arrays:
-    """Room for all events and for the lengths of all sequences."""
+    """The arrays to fill: all events, and the lengths of all sequences."""
 
     def __init__(self, rows: int, events: int) -> None:
         self.times, self.marks = np.empty(events, np.float64), np.empty(events, np.int32)
@@ -117,10 +118,10 @@ class _Arrays:
         return np.cumsum(self._offsets, out=self._offsets)
 
     def joined(self, begins: Sequence[int], counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Times and marks of runs that begin and have as many events as given, one run after the other."""
+        """Return times and marks of the runs with the given begins and counts, moved together."""
         stop = 0
         for begin, count in zip(begins, counts, strict=True):
-            if begin != stop:  # some row group before had empty lists
+            if begin != stop:  # an earlier row group had empty lists
                 self.times[stop : stop + count] = self.times[begin : begin + count]
                 self.marks[stop : stop + count] = self.marks[begin : begin + count]
             stop += count

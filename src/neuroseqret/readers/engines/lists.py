@@ -1,42 +1,44 @@
-"""Tables with one row a sequence and its events in list columns, whatever the columns are called.
+"""Tables with one row per sequence and its events in list columns, whatever the columns are called.
 
-Parquet files of several kinds and JSON lines come as batches of such a table; `ListLayout` says which column is
-which and turns a batch into flat arrays (`Part`), and parts are put together to sequences.
+Several Parquet formats and JSON lines come as batches of such a table. `ListLayout` knows which column is which and
+turns a batch into flat arrays (`Part`), and parts into sequences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from neuroseqret.data.columns import CANONICAL, REQUIRED, in_order, is_plain_list
+from neuroseqret.data.columns import CANONICAL, in_order, is_plain_list
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
-from neuroseqret.readers.engines.values import LARGEST_EXACT, as_column, as_marks, as_times, is_text, locator, unit_of
+from neuroseqret.readers.engines.columns import as_column, names_in_sequences
+from neuroseqret.readers.engines.marks import as_marks
+from neuroseqret.readers.engines.times import as_times, unit_of
+from neuroseqret.readers.engines.values import is_text, locator
 
 EVENT_ROLES = ("times", "marks")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows, their events flat."""
+    """Some rows with their events as flat arrays."""
 
     lengths: np.ndarray
     times: np.ndarray
     marks: np.ndarray
-    rest: dict[str, pa.Array]  # all other columns, by their canonical names
+    rest: dict[str, pa.Array]  # all other columns, by the names that they have in the sequences
 
 
 @dataclass(frozen=True)
 class ListLayout:
-    """Which column is which: `roles` maps `id`, `times`, `marks`, `start`, `end`, `group` to the table's names.
+    """Which column is which: `roles` maps `id`, `times`, `marks`, `start`, `end`, `group` to the names in the table.
 
-    Without `id` the rows are numbered, without `marks` every mark is 0. Columns that have no role are metadata.
-    `missing_ok` lets times and marks that are null in, to be repaired.
+    Without `id` the rows are numbered; without `marks` every mark is 0. Columns without a role are metadata.
+    `missing_ok` accepts times and marks that are null, to be repaired.
     """
 
     roles: Mapping[str, str]
@@ -52,7 +54,7 @@ class ListLayout:
         mark_names: Sequence[str] | None = None,
         missing_ok: bool = False,
     ) -> ListLayout:
-        """Check the roles against the table's columns; columns called `start`, `end`, `group` have these roles."""
+        """Check the roles against the columns of the table; columns named `start`, `end`, `group` have these roles."""
         if twice := next((name for name in schema.names if schema.names.count(name) > 1), None):
             raise DataError(f"two columns are called {twice!r}", remedy="rename one of them")
         own = {role: role for role in ("start", "end", "group") if role in schema.names and role not in roles}
@@ -65,19 +67,19 @@ class ListLayout:
             if listed != (role in EVENT_ROLES):
                 wanted = "one value" if listed else "a list"
                 raise DataError(
-                    f"column {name!r} is {schema.field(name).type}, {role} need {wanted} a row",
+                    f"column {name!r} is {schema.field(name).type}, but {role} needs {wanted} per row",
                     remedy="map another column or rename this one",
                 )
         return cls(chosen, schema, None if mark_names is None else tuple(mark_names), missing_ok)
 
     @property
     def names(self) -> dict[str, str]:
-        """What each column of the table is called in the sequences."""
+        """The name of each column of the table in the sequences."""
         return names_in_sequences(self.schema.names, self.roles)
 
     @property
     def needs_names(self) -> bool:
-        """True where marks are text and nobody said what number each text has."""
+        """True if marks are text and no names are given to number them by."""
         marks = self.roles.get("marks")
         return self.mark_names is None and marks is not None and is_text(self.schema.field(marks).type.value_type)
 
@@ -86,12 +88,12 @@ class ListLayout:
         return self.schema.field(self.roles["times"]).type.value_type
 
     def part(self, batch: pa.RecordBatch, row: int) -> Part:
-        """The events and columns of a batch whose first row is row `row` of the file."""
+        """Return the events and columns of a batch whose first row is row `row` of the file."""
         rest = {}
         for source, name in self.names.items():
             if name not in EVENT_ROLES:
                 column = as_column(name, batch.column(source))
-                column.validate(full=True)  # text that is not UTF-8 would fail much later and far from here
+                column.validate(full=True)  # otherwise text that is not UTF-8 fails much later
                 rest[name] = column
         if "id" not in rest:
             rest["id"] = pa.array(np.arange(row, row + len(batch))).cast(CANONICAL["id"])
@@ -109,7 +111,7 @@ class ListLayout:
         return Part(lengths, times, marks, rest)
 
     def _events(self, batch: pa.RecordBatch, role: str, ids: pa.Array, row: int) -> tuple[np.ndarray, np.ndarray]:
-        """Lengths and flat values of a list column."""
+        """Return lengths and flat values of a list column."""
         column = batch.column(self.roles[role])
         if pa.types.is_fixed_size_list(column.type):
             column = column.cast(pa.list_(column.type.value_type))
@@ -126,7 +128,7 @@ class ListLayout:
     def sequences(
         self, offsets: np.ndarray, times: np.ndarray, marks: np.ndarray, rest: Mapping[str, pa.Array]
     ) -> EventSequences:
-        """Flat arrays and further columns as sequences, no copy, columns in canonical order."""
+        """Return flat arrays and other columns as sequences, without a copy."""
         cuts = pa.array(offsets)
         made = {
             **rest,
@@ -136,11 +138,11 @@ class ListLayout:
         return EventSequences(in_order(pa.table(made)), self.mark_names, unit_of(self.time_type))
 
     def one(self, part: Part) -> EventSequences:
-        """One part as sequences."""
+        """Return one part as sequences."""
         return self.sequences(np.concatenate([[0], np.cumsum(part.lengths)]), part.times, part.marks, part.rest)
 
     def empty_column(self, name: str) -> pa.Array:
-        """A column without rows, by its canonical name."""
+        """Return a column without rows, by its name in the sequences."""
         if name == "id" and "id" not in self.roles:
             return pa.array([], CANONICAL["id"])
         source = next(source for source, own in self.names.items() if own == name)
@@ -151,26 +153,8 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(is_plain_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def names_in_sequences(columns: Sequence[str], roles: Mapping[str, str]) -> dict[str, str]:
-    """What each column of a table is called in the sequences: by its role, else as in the table.
-
-    One that has no role but the name of one is called `file_id` and so on, unless it is a `start`, `end` or `group`
-    that the caller has said not to be one (`"start": None`): such a column is left out.
-    """
-    own = {source: role for role, source in roles.items()}
-    names = {}
-    for column in columns:
-        if column in own or column not in CANONICAL:
-            names[column] = own.get(column, column)
-        elif column in REQUIRED or column in roles:
-            names[column] = f"file_{column}"
-            while names[column] in columns:
-                names[column] += "_"
-    return names
-
-
 def join_column(arrays: Sequence[pa.Array]) -> pa.Array:
-    """Chunks of a column as one array."""
+    """Join the chunks of a column."""
     if len(arrays) == 1:
         return arrays[0]
     if pa.types.is_dictionary(arrays[0].type):
@@ -179,40 +163,9 @@ def join_column(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
-    """All rows of a table as one batch."""
+    """Return all rows of a table as one batch."""
     columns = [join_column(c.chunks) if c.num_chunks else pa.array([], c.type) for c in table.columns]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
-
-
-def table_from_rows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table with every key that occurs, in order of appearance."""
-    kept = list(rows)
-    keys = dict.fromkeys(key for row in kept for key in row)
-    return pa.table({key: _exact_array([row.get(key) for row in kept]) for key in keys})
-
-
-def _exact_array(values: list[Any]) -> pa.Array:
-    """The values as an array; if whole numbers among them fit no number of Arrow, all numbers become text."""
-    try:
-        return pa.array(values)
-    except (OverflowError, pa.ArrowInvalid):
-        if not any(map(_has_large, values)):
-            raise
-        return pa.array([_numbers_as_text(value) for value in values])
-
-
-def _has_large(value: Any) -> bool:
-    if isinstance(value, (list, dict)):
-        return any(map(_has_large, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, int) and abs(value) >= LARGEST_EXACT
-
-
-def _numbers_as_text(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _numbers_as_text(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_numbers_as_text(item) for item in value]
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 def _name_row(ids: pa.Array, at: int, row: int) -> str:

@@ -1,8 +1,8 @@
-"""Long tables: one row an event, with the id of its sequence, its time and its mark; the engine of CSV and Parquet.
+"""Long tables: one row per event, with the id of its sequence, its time and its mark; the engine of CSV and Parquet.
 
-The rows of a sequence may lie anywhere; their order within it is kept, and so is the order in which ids first
-appear. A further column that is constant within every sequence becomes a column of the sequences, any other one a
-list column with one value an event.
+The rows of a sequence may be anywhere in the table; their order is kept, and so is the order in which ids first appear.
+A further column that is constant within every sequence becomes a column of the sequences, any other a list column with
+one value per event.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ import pyarrow as pa
 from neuroseqret.data.columns import CANONICAL, event_values, in_order
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
-from neuroseqret.readers.engines.lists import names_in_sequences
-from neuroseqret.readers.engines.values import as_column, as_marks, as_times, unit_of
+from neuroseqret.readers.engines.columns import as_column, names_in_sequences
+from neuroseqret.readers.engines.marks import as_marks
+from neuroseqret.readers.engines.times import as_times, unit_of
 from neuroseqret.readers.options import ask_for
 
-#: Column names that are understood without a column map; the first that is there is taken.
+#: Column names that are understood without a column map; the first one found is used.
 CONVENTIONS = {
     "id": ("id", "seq_id", "sequence_id", "seq_idx", "user_id", "client_id", "customer_id", "case_id"),
     "times": ("time", "timestamp", "event_time", "datetime", "date", "t"),
     "marks": ("mark", "label", "event_type", "type_event", "type", "event", "activity", "category"),
 }
-#: How a column lies in the table: one value a sequence, repeated, or one value an event, for a (large) list.
+#: The layout of a column: one value per sequence, repeated; or one value per event, for a list or large list.
 SEQUENCE, LIST, LARGE_LIST = "sequence", "list", "large_list"
 
 
 def find_roles(names: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:
-    """Which column is the id, the time and the mark: as mapped, else by convention, else an error that asks."""
+    """Find the columns of id, time and mark: as mapped, else by convention, else an error that asks for them."""
     roles, found = dict(given), ", ".join(names)
     for role, conventional in CONVENTIONS.items():
         known = [name for name in conventional if name in names and name not in roles.values()]
@@ -52,7 +53,7 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None]) -> dict[st
 
 
 def check_ids(table: pa.Table, roles: Mapping[str, str], first: int, name_row: Callable[[int], str]) -> None:
-    """Every event has the id of its sequence; `first` is the table's first row, `name_row` says where a row is."""
+    """Check that every event has an id; `first` is the number of the first row, `name_row` says where a row is."""
     ids = table.column(roles["id"]) if "id" in roles else None
     if ids is not None and ids.null_count:
         row = int(np.flatnonzero(ids.is_null().to_numpy())[0])
@@ -62,12 +63,12 @@ def check_ids(table: pa.Table, roles: Mapping[str, str], first: int, name_row: C
 
 
 class _Groups:
-    """Where each sequence's events are: the order that brings them together, and the cuts between sequences."""
+    """Where the events of each sequence are: the order that brings them together, and the offsets of the sequences."""
 
     def __init__(self, ids: pa.Array) -> None:
         ids = as_column("id", ids)
         ids.validate(full=True)
-        encoded = ids.dictionary_encode(null_encoding="encode")  # events without an id are one sequence without
+        encoded = ids.dictionary_encode(null_encoding="encode")  # events without an id become one sequence
         codes = encoded.indices.to_numpy(zero_copy_only=False)
         self.ids = encoded.dictionary
         self.lengths = np.bincount(codes, minlength=len(self.ids)).astype(np.int64)
@@ -76,7 +77,7 @@ class _Groups:
         self.order = None if together else pa.array(np.argsort(codes, kind="stable"))
 
     def bring(self, column: pa.Array) -> pa.Array:
-        """A column in the order of the sequences."""
+        """Return a column in the order of the sequences."""
         return column if self.order is None else column.take(self.order)
 
     def locate(self, event: int) -> tuple[str, int]:
@@ -84,12 +85,12 @@ class _Groups:
         return self.ids[at].as_py(), event - int(self.offsets[at])
 
     def first(self, values: pa.Array) -> pa.Array:
-        """The value at each sequence's first event."""
+        """Return the value at the first event of each sequence."""
         return values.take(pa.array(self.offsets[:-1]))
 
     def changes(self, values: pa.Array) -> np.ndarray:
-        """The events whose value is not that of their sequence's first event."""
-        if pa.types.is_nested(values.type):  # cannot be compared; one that is of the sequence is said to be so
+        """Return the events whose value differs from that of the first event of their sequence."""
+        if pa.types.is_nested(values.type):  # cannot be compared; a layout says which belong to sequences
             return np.arange(len(values))
         if not pa.types.is_dictionary(values.type):
             values = values.dictionary_encode()
@@ -104,7 +105,7 @@ class _Groups:
 def _groups(table: pa.Table, roles: Mapping[str, str]) -> _Groups:
     if "id" in roles:
         return _Groups(_column(table, roles["id"]))
-    return _Groups(pa.repeat("0", table.num_rows))  # all events are of one sequence
+    return _Groups(pa.repeat("0", table.num_rows))  # all events are one sequence
 
 
 def assemble(
@@ -114,9 +115,9 @@ def assemble(
     layout: Mapping[str, str] | None = None,
     missing_ok: bool = False,
 ) -> EventSequences:
-    """A long table as sequences; `layout` says of columns how they lie, those it leaves out are looked at.
+    """Return a long table as sequences; columns that are not in `layout` are examined.
 
-    `missing_ok` lets times and marks that are null in, to be repaired.
+    `missing_ok` accepts times and marks that are null, to be repaired.
     """
     groups = _groups(table, roles)
     written = groups.bring(_column(table, roles["times"]))
@@ -151,7 +152,7 @@ def _sequence_column(name: str, values: pa.Array, groups: _Groups, level: str | 
     event = int(changes[0])
     sequence, position = groups.locate(event)
     raise DataError(
-        f"{name} is {values[event].as_py()!r} here and {values[event - position].as_py()!r} before",
+        f"{name} is {values[event].as_py()!r} here but {values[event - position].as_py()!r} before",
         sequence=sequence,
         position=position,
         remedy=f"give all events of a sequence the same {name}, or say columns={{{name!r}: None}} (--column {name}=)",
@@ -159,14 +160,14 @@ def _sequence_column(name: str, values: pa.Array, groups: _Groups, level: str | 
 
 
 def varying_columns(table: pa.Table, roles: Mapping[str, str]) -> set[str]:
-    """Columns without a role that are not constant within every sequence of the table."""
+    """Return the columns without a role that are not constant within every sequence of the table."""
     groups = _groups(table, roles)
     free = [name for name in table.column_names if name not in roles.values()]
     return {name for name in free if len(groups.changes(groups.bring(_column(table, name))))}
 
 
 def whole_sequences(tables: Iterable[pa.Table], roles: Mapping[str, str]) -> Iterator[pa.Table]:
-    """The rows again, cut only between sequences; every sequence's rows must lie together."""
+    """Yield the rows in tables of whole sequences; the rows of each sequence must be contiguous."""
     if "id" not in roles:
         raise DataError("a table without ids is one sequence", remedy="read it whole")
     id_column = roles["id"]
@@ -193,7 +194,7 @@ def _complete(tables: list[pa.Table], id_column: str, seen: set[str]) -> Iterato
     ids = as_column("id", _column(table, id_column)).unique().to_pylist()
     again = next((id_ for id_ in ids if id_ in seen), None)
     if again is not None:
-        raise DataError("its rows do not lie together", sequence=again, remedy="sort the table by id, or read it whole")
+        raise DataError("its rows are not contiguous", sequence=again, remedy="sort the table by id, or read it whole")
     seen.update(ids)
     yield table
 
@@ -203,9 +204,9 @@ def _last_id(table: pa.Table, id_column: str) -> object:
 
 
 def explode(sequences: EventSequences, names: Mapping[str, str], lists: bool) -> tuple[pa.Table, dict[str, str]]:
-    """The sequences as a long table under the given column names, and how each column lies in it.
+    """Return the sequences as a long table under the given column names, and the layout of its columns.
 
-    List columns with one value an event are spread over the events; other lists are repeated (`lists`) or left out.
+    List columns with one value per event are spread over the events; other lists are repeated (`lists`) or left out.
     """
     rows = pa.array(np.repeat(np.arange(len(sequences)), sequences.lengths))
     columns: dict[str, pa.Array] = {}

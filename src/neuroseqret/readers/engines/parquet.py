@@ -1,8 +1,8 @@
 """Parquet files and folders of them: opening, checking, reading in batches, writing.
 
-A folder of Parquet files (as Spark writes them) counts as one file; folders in it that are called `column=value` tell
-a column. Files that this library has written carry a checksum over everything (`seal`), which is checked before
-anything is read; in others the pages' own checksums are, where there are any.
+A folder of Parquet files (as Spark writes them) counts as one file; sub-folders named `column=value` add a column.
+Files that this library wrote have a checksum of the whole file (`seal`), which is checked before anything is read. In
+other files the checksums of the pages are checked, if there are any.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from neuroseqret.data.columns import MEANING_KEY
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines import damage
-from neuroseqret.readers.engines.values import numbers_if_all
+from neuroseqret.readers.engines.columns import numbers_if_all
 from neuroseqret.storage import seal
 from neuroseqret.storage.files import new_file
 
 _EVENTS_PER_ROW_GROUP = 1 << 22
-#: What Spark and others call the folder of rows whose value is null.
+#: The name that Spark and others give to the folder of rows whose value is null.
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def damage_as_data_error(path: str | PathLike[str]) -> AbstractContextManager[None]:
-    """Whatever a Parquet library raises over a damaged file, as one `DataError` that names the file."""
+    """Turn whatever a Parquet library raises over a damaged file into one `DataError` that names the file."""
     return damage.damage_as_data_error(path, "Parquet", "write the file again")
 
 
 def parquet_parts(path: str | PathLike[str]) -> list[Path]:
-    """The file itself, or the Parquet files of a folder, sorted; Spark's markers and hidden files are left out."""
+    """Return the file itself, or the Parquet files of a folder, sorted, without Spark's markers and hidden files."""
     root = Path(path)
     if not root.is_dir():
         return [root]
@@ -50,7 +50,7 @@ def parquet_parts(path: str | PathLike[str]) -> list[Path]:
 
 
 def parquet_schema(path: str | PathLike[str]) -> pa.Schema:
-    """The columns of a file or folder, also those that folders' names tell; use inside `damage_as_data_error`."""
+    """Return the columns of a file or folder, with those in folder names; use inside `damage_as_data_error`."""
     parts = parquet_parts(path)
     return _with_fields(pq.read_schema(parts[0]), _partition_columns(path, parts))
 
@@ -62,12 +62,12 @@ def _with_fields(schema: pa.Schema, columns: Mapping[str, pa.Array]) -> pa.Schem
 
 
 def _partition_columns(path: str | PathLike[str], parts: list[Path]) -> dict[str, pa.Array]:
-    """The columns that folders' names tell (`group=x/part-0.parquet`, as Spark writes them): a value a part."""
+    """Return the columns in folder names (`group=x/part-0.parquet`, as Spark writes them), one value per part."""
     rows = [_partition(part.relative_to(path)) for part in parts]
     for part, row in zip(parts, rows, strict=True):
         if list(row) != list(rows[0]):
             raise DataError(
-                f"the folders of {_short(parts[0], path)} and {_short(part, path)} tell different columns",
+                f"the folder names of {_short(parts[0], path)} and {_short(part, path)} have different columns",
                 file=path,
                 remedy="read them one by one",
             )
@@ -85,7 +85,7 @@ def _short(part: Path, path: str | PathLike[str]) -> str:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Some rows of one of the files, which can be read apart from the others."""
+    """A row group: rows of one file that can be read separately."""
 
     part: int
     group: int
@@ -98,10 +98,10 @@ class ParquetParts:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._paths = parquet_parts(path)
-        # Before anything is decoded: decoders trust what they decode and may crash over damage.
+        # Check before decoding: decoders trust their input and may crash over damage.
         for part in self._paths:
             if seal.is_broken(part):
-                raise DataError("damaged: the checksum does not fit", file=part, remedy="write or copy it again")
+                raise DataError("damaged: the checksum does not match", file=part, remedy="write or copy it again")
         self._sealed = [seal.is_sealed(part) for part in self._paths]
         self.footers = [pq.read_metadata(part) for part in self._paths]
         self._in_files: pa.Schema = pq.read_schema(self._paths[0])
@@ -112,7 +112,7 @@ class ParquetParts:
         self.rows = sum(footer.num_rows for footer in self.footers)
 
     def _check_alike(self, part: Path, path: str | PathLike[str]) -> None:
-        """A part has the first one's columns, and numbers in it mean the same: marks, times, and how columns lie."""
+        """Check that a part has the same columns, mark names, time unit and layout as the first one."""
         first, schema = self._paths[0], pq.read_schema(part)
         differ = None if schema.equals(self._in_files) else "columns"
         if differ is None:
@@ -135,10 +135,10 @@ class ParquetParts:
         return groups
 
     def values(self, group: RowGroup, column: str) -> int:
-        """How many values the footer counts in a list column: one an event, and one a list that is empty."""
+        """Return how many values the footer counts in a list column: one per event, and one per empty list."""
         if not self._sealed[group.part]:
-            # Looking up a damaged footer ends the process (no exception passes pyarrow's accessor); the decoder meets
-            # the same damage first and raises.
+            # pyarrow aborts the process when a damaged footer is looked up; the decoder meets the same damage and
+            # raises, so it goes first.
             with self._open(group.part) as file:
                 next(file.iter_batches(1, row_groups=[group.group], columns=[column], use_threads=False), None)
         footer = self.footers[group.part]
@@ -147,13 +147,13 @@ class ParquetParts:
         return int(footer.row_group(group.group).column(leaf).num_values)
 
     def _column_of(self, leaf: str) -> str:
-        """The column to which a leaf of the file's schema belongs, whose name may contain dots itself."""
+        """Return the column to which a leaf of the file's schema belongs; names may contain dots."""
         return max((n for n in self._in_files.names if leaf == n or leaf.startswith(f"{n}.")), key=len)
 
     def batches(self, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows in batches of at most so many."""
+        """Yield all rows in batches of at most `rows`."""
         for part in range(len(self._paths)):
-            # Of columns that only folders' names tell the file itself must say how many rows there are.
+            # Columns in folder names are not in the file, so all columns are read to know the number of rows.
             inside = columns if columns is None or not self._told.keys() & columns else None
             with self._open(part) as file:
                 for batch in file.iter_batches(rows, columns=inside):
@@ -161,19 +161,19 @@ class ParquetParts:
                     yield whole if columns is None else whole.select(columns)
 
     def group_batches(self, group: RowGroup, rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of one group in batches, by this thread alone, so that several may read at once."""
+        """Yield the rows of one group in batches, in this thread alone, so that several threads may read at once."""
         with self._open(group.part) as file:
             for batch in file.iter_batches(rows, row_groups=[group.group], use_threads=False):
                 yield self._completed(batch, group.part)
 
     def _completed(self, batch: pa.RecordBatch, part: int) -> pa.RecordBatch:
-        """Rows of a part, with the columns that its folders' names tell."""
+        """Add the columns in folder names to rows of a part."""
         for name, values in self._told.items():
             batch = batch.append_column(name, pa.repeat(values[part], len(batch)))
         return batch
 
     def _open(self, part: int) -> pq.ParquetFile:
-        # Neither pre-buffering nor whole column chunks: both would hold the compressed file beside its arrays.
+        # No pre-buffering and small buffers: otherwise the compressed file is in memory together with its arrays.
         return pq.ParquetFile(
             self._paths[part],
             metadata=self.footers[part],
@@ -184,12 +184,12 @@ class ParquetParts:
 
 
 def meaning_of(schema: pa.Schema, path: str | PathLike[str]) -> tuple[tuple[str, ...] | None, str | None]:
-    """Mark names and time unit that the file itself tells."""
+    """Return the mark names and the time unit in the file."""
     return checked_meaning(own_meaning(schema, path), path)
 
 
 def own_meaning(schema: pa.Schema, path: str | PathLike[str]) -> dict[str, Any]:
-    """What this library has written into the file beside its columns; nothing in files of others."""
+    """Return the metadata that this library wrote into the file; empty for files of other tools."""
     try:
         meaning = json.loads((schema.metadata or {}).get(MEANING_KEY, b"{}"))
     except (ValueError, RecursionError) as error:
@@ -200,21 +200,21 @@ def own_meaning(schema: pa.Schema, path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def checked_meaning(meta: Any, path: str | PathLike[str]) -> tuple[tuple[str, ...] | None, str | None]:
-    """`mark_names` and `time_unit` of a JSON object, both optional, of the right types."""
+    """Return `mark_names` and `time_unit` of a JSON object, both optional, after checking their types."""
     if not isinstance(meta, dict):
         raise DataError("metadata is not a JSON object", file=path, remedy="write it again")
     names, unit = meta.get("mark_names"), meta.get("time_unit")
     if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise DataError("mark_names is not a list of strings", file=path, remedy="list one name per mark, from 0")
     if unit is not None and not isinstance(unit, str):
-        raise DataError("time_unit is not a string", file=path, remedy='give it like "seconds"')
+        raise DataError("time_unit is not a string", file=path, remedy='give a name such as "seconds"')
     return None if names is None else tuple(names), unit
 
 
 def write_parquet(
     table: pa.Table, path: str | PathLike[str], sequences: EventSequences, more: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a table sealed and in one step, in row groups of some million events, with the sequences' meaning."""
+    """Write a sealed Parquet file, completely or not at all, with mark names and time unit in its metadata."""
     meaning = {"version": 1, "mark_names": sequences.mark_names, "time_unit": sequences.time_unit, **(more or {})}
     per_row = max(len(sequences.times) / max(table.num_rows, 1), 1)
     with new_file(path) as temporary:

@@ -1,7 +1,7 @@
-"""Quoted fields of a CSV: what lies outside them, and on which line of the file a row begins.
+"""Quoted fields of a CSV: what is outside of them, and on which line of the file a row begins.
 
-Arrow's parser counts rows; a row may take several lines, and blank lines are none. The file is gone through line by
-line only for an error's sake.
+Arrow's parser counts rows, but a row may take several lines, and blank lines are not rows. The file is read line by
+line only to say where an error is.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from os import PathLike
 from neuroseqret.readers.engines.text import BYTE_ORDER_MARK, open_bytes
 
 DELIMITERS = ",;\t|"
-#: A field in quotes, from one delimiter or end of line to the next.
+#: A quoted field, from one delimiter or line end to the next.
 _QUOTED = re.compile(rf'(^|[{DELIMITERS}])"[^"]*(?:""[^"]*)*"(?=[{DELIMITERS}\r\n]|\Z)', re.MULTILINE)
 _NEWLINE = re.compile(r"[\r\n]")
 
 
 def unquoted_header(text: str) -> str:
-    """The first row that is not blank, quoted fields taken out, so that what is left of it is one line."""
+    """Return the first row that is not blank, without its quoted fields, so that it is one line."""
     header, at = "", 0
     for field in _QUOTED.finditer(text):
         header, at = (header + text[at : field.end(1)]).lstrip("\r\n"), field.end()
@@ -34,18 +34,18 @@ def unquoted_header(text: str) -> str:
 
 
 def line_of_row(path: str | PathLike[str], delimiter: str, row: int) -> int | None:
-    """The line, from 1, on which a row begins; the header is row 0. None where lines end in another way."""
+    """Return the line, from 1, on which a row begins (the header is row 0), or None if lines end in CR alone."""
     return next(islice((line for line, _ in _rows(path, delimiter)), row, None), None)
 
 
 def unclosed_quote(path: str | PathLike[str], delimiter: str) -> int | None:
-    """The line, from 1, on which a quote opens that the file does not close; None if there is none."""
+    """Return the line, from 1, of a quote that is never closed; None if there is none."""
     last = deque(_rows(path, delimiter), maxlen=1)
     return last[0][1] if last else None
 
 
 def _rows(path: str | PathLike[str], delimiter: str) -> Iterator[tuple[int, int | None]]:
-    """Where each row begins, and where the quote opens that is open behind it (of the last row, if at all)."""
+    """Yield the line on which each row begins, and for the last row the line of a quote that stays open, if any."""
     opening = re.compile(rb'(?:^|(?<=[\r%b]))"' % re.escape(delimiter).encode())
     begin, opened = 0, None
     with open_bytes(path) as stream:
@@ -60,7 +60,7 @@ def _rows(path: str | PathLike[str], delimiter: str) -> Iterator[tuple[int, int 
 
 
 def _open_behind(line: bytes, number: int, opened: int | None, opening: re.Pattern[bytes]) -> int | None:
-    """The line on which the quote opened that is open behind this line; None if none is."""
+    """Return the line of the quote that is still open after this line; None if none is."""
     at = 0
     while True:
         if opened is None:
@@ -72,7 +72,7 @@ def _open_behind(line: bytes, number: int, opened: int | None, opening: re.Patte
             at = line.find(b'"', at)
             if at < 0:
                 return opened
-            if line[at + 1 : at + 2] == b'"':  # twice: a quote of the text
+            if line[at + 1 : at + 2] == b'"':  # a doubled quote is part of the text
                 at += 2
             else:
                 opened, at = None, at + 1

@@ -1,4 +1,4 @@
-"""Text files, plain or compressed with gzip or zstd (told by their first bytes)."""
+"""Text files, plain or compressed with gzip or zstd (recognised by their first bytes)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def open_bytes(path: str | PathLike[str]) -> Any:
-    """The file's bytes, decompressed."""
+    """Open the file as a stream of bytes, decompressed."""
     file = Path(path)
     try:
-        if file.exists() and not (file.is_file() or file.is_dir()):  # it is read several times over
+        if file.exists() and not (file.is_file() or file.is_dir()):  # it is read more than once
             raise DataError("a pipe or device, not a file", file=path, remedy="save its content to a file first")
         with file.open("rb") as stream:
             head = stream.read(4)
@@ -34,7 +34,7 @@ def open_bytes(path: str | PathLike[str]) -> Any:
 
 
 def head_of(path: str | PathLike[str], size: int = 1 << 16) -> bytes:
-    """The first bytes, decompressed."""
+    """Read the first bytes, decompressed."""
     with open_bytes(path) as stream:
         try:
             return bytes(stream.read(size))
@@ -43,8 +43,8 @@ def head_of(path: str | PathLike[str], size: int = 1 << 16) -> bytes:
 
 
 def head_text(path: str | PathLike[str]) -> str:
-    """The first mebibyte as text, without a byte order mark."""
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()  # a character may be cut at the end of the mebibyte
+    """Read the first mebibyte as text, without a byte order mark."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()  # the last character may be cut off
     try:
         return decoder.decode(head_of(path, 1 << 20))
     except UnicodeDecodeError as error:
@@ -52,7 +52,7 @@ def head_text(path: str | PathLike[str]) -> str:
 
 
 def whole_text(path: str | PathLike[str]) -> str:
-    """All of the file as text."""
+    """Read the whole file as text."""
     with open_bytes(path) as stream:
         try:
             return bytes(stream.read()).decode("utf-8-sig")

@@ -1,7 +1,7 @@
-"""The canonical Parquet: one row a sequence, columns `id`, `times`, `marks`, `start`, `end`, `group` and metadata.
+"""The canonical Parquet: one row per sequence, columns `id`, `times`, `marks`, `start`, `end`, `group` and metadata.
 
-Mark names and time unit are in the file's key-value metadata. A `corpus.parquet` or `queries.parquet` without
-them takes them from the `meta.json` of its data folder.
+Mark names and time unit are in the metadata of the file. A `corpus.parquet` or `queries.parquet` without them takes
+them from the `meta.json` of its data folder.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ META = "meta.json"
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences of a canonical Parquet file."""
+    """Read all sequences."""
     return _with_folder_meaning(_open(path, options).read(), path)
 
 
 def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
-    """The sequences in batches, for files larger than memory."""
+    """Yield the sequences in batches."""
     return (_with_folder_meaning(batch, path) for batch in _open(path, options).scan(batch_rows))
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """Everything that the sequences carry."""
+    """Write the sequences with all of their columns."""
     write_parquet(sequences.table, path, sequences)
 
 
@@ -43,7 +43,7 @@ def _open(path: str | PathLike[str], options: Options) -> ListParquet:
 
 
 def _with_folder_meaning(sequences: EventSequences, path: str | PathLike[str]) -> EventSequences:
-    """Fill in from the data folder's `meta.json` what the file itself does not tell."""
+    """Take mark names and time unit from the `meta.json` of the data folder if the file has none."""
     beside = Path(path).parent / META
     if Path(path).name not in FOLDER_FILES or not beside.is_file():
         return sequences
@@ -52,16 +52,16 @@ def _with_folder_meaning(sequences: EventSequences, path: str | PathLike[str]) -
 
 
 def is_data_folder(path: str | PathLike[str]) -> bool:
-    """True for a folder with a corpus or queries under their names; a folder of other Parquet files is one file."""
+    """Return True for a folder with a corpus or queries; a folder of other Parquet files is read as one file."""
     return any((Path(path) / name).exists() for name in FOLDER_FILES)
 
 
 def read_meta(path: Path) -> dict[str, Any]:
-    """A `meta.json`, which must be a JSON object."""
+    """Read a `meta.json`, which must be a JSON object."""
     try:
         meta = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"not readable as JSON ({error})", file=path, remedy="mend or remove it") from error
+        raise DataError(f"not readable as JSON ({error})", file=path, remedy="correct or remove it") from error
     if not isinstance(meta, dict):
-        raise DataError("not a JSON object", file=path, remedy="mend or remove it")
+        raise DataError("not a JSON object", file=path, remedy="correct or remove it")
     return meta

@@ -1,8 +1,9 @@
-"""EasyTPP's JSON: an object a sequence with `time_since_start`, `type_event`, `dim_process`, `seq_idx`, `seq_len`.
+"""EasyTPP's JSON: one object per sequence with `time_since_start`, `type_event`, `dim_process`, `seq_idx`, `seq_len`.
 
-Either one array of such objects or one object a line (JSON lines, which also streams). `dim_process` says how many
-marks there are; they have no names, so their numbers are their names. `time_since_last_event` is not read:
-EasyTPP's own files do not agree on what it counts from. Further keys are columns: `start`, `end`, `group`, metadata.
+A file is one array of such objects, or has one object per line (JSON lines, which can be read in batches).
+`dim_process` is the number of marks; they have no names, so they are named by their numbers. `time_since_last_event` is
+not read, as EasyTPP's own files do not agree on what it counts from. Further keys are columns: `start`, `end`, `group`,
+metadata.
 """
 
 from __future__ import annotations
@@ -22,18 +23,14 @@ import pyarrow.json as pa_json
 
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
+from neuroseqret.readers.engines.columns import numbers_if_all
 from neuroseqret.readers.engines.damage import damage_as_data_error
-from neuroseqret.readers.engines.lists import ListLayout, one_batch, table_from_rows
+from neuroseqret.readers.engines.json_rows import table_from_rows
+from neuroseqret.readers.engines.lists import ListLayout, one_batch
+from neuroseqret.readers.engines.marks import mark_count, numbered_names, sorted_names
 from neuroseqret.readers.engines.text import open_bytes, whole_text
-from neuroseqret.readers.engines.values import (
-    LARGEST_EXACT,
-    first_rounded,
-    is_text,
-    mark_count,
-    numbered_names,
-    numbers_if_all,
-    sorted_names,
-)
+from neuroseqret.readers.engines.times import LARGEST_EXACT, first_rounded
+from neuroseqret.readers.engines.values import is_text
 from neuroseqret.readers.options import Options
 from neuroseqret.storage.files import new_file
 
@@ -46,35 +43,35 @@ _TYPES = pa.schema(
         "time_since_last_event": pa.list_(pa.float64()),
     }
 )
-#: Bytes of lines that are parsed at a time.
+#: Bytes of lines that are parsed at once.
 BLOCK = 1 << 24
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences of one array of objects."""
+    """Read all sequences of an array of objects."""
     with _mistakes(path):
         try:
             rows = json.loads(whole_text(path))
         except (ValueError, RecursionError) as error:
-            raise DataError(f"not JSON ({error})", remedy="mend or export it again") from error
+            raise DataError(f"not JSON ({error})", remedy="correct the file or export it again") from error
         if not isinstance(rows, list):
-            raise DataError("not an array of objects", remedy="write one object a sequence")
+            raise DataError("not an array of objects", remedy="write one object per sequence")
         if not rows:
-            raise DataError("an array without objects", remedy="write one object a sequence")
+            raise DataError("the array is empty", remedy="write one object per sequence")
         return _sequences(_table(rows, 0), options, 0)
 
 
 def read_lines(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences of a file with one object a line."""
+    """Read all sequences of a file with one object per line."""
     with _mistakes(path):
         tables = [table for table, _ in _blocks(path)]
         if not tables:
-            raise DataError("no lines", remedy="write one object a line")
+            raise DataError("there are no lines", remedy="write one object per line")
         return _sequences(_joined(tables), options, 0)
 
 
 def scan_lines(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
-    """The sequences in batches, for files larger than memory; where marks are text, it is gone through twice."""
+    """Yield the sequences in batches; if marks are text, the file is read twice."""
     with _mistakes(path):
         options = replace(options, mark_names=_names((table for table, _ in _blocks(path)), options))
         for table, row in _blocks(path):
@@ -84,7 +81,7 @@ def scan_lines(path: str | PathLike[str], options: Options, batch_rows: int) -> 
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """One array of objects."""
+    """Write one array of objects."""
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         separator = "[\n"
         for row in _rows(sequences):
@@ -94,18 +91,18 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
 
 
 def write_lines(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """One object a line."""
+    """Write one object per line."""
     with new_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         out.writelines(_dump(row) + "\n" for row in _rows(sequences))
 
 
 def _dump(row: dict[str, Any]) -> str:
-    """One line; what JSON has no form for is written as text, bytes in hexadecimal."""
+    """Return one line; values that JSON does not know become text, bytes in hexadecimal."""
     return json.dumps(row, ensure_ascii=False, default=lambda x: x.hex() if isinstance(x, bytes) else str(x))
 
 
 def _rows(sequences: EventSequences) -> Iterator[dict[str, Any]]:
-    """The objects; the first `time_since_last_event` is 0, as in EasyTPP's data sets."""
+    """Yield the objects; the first `time_since_last_event` is 0, as in EasyTPP's data sets."""
     ids, marks = numbers_if_all(sequences.ids), mark_count(sequences)
     rest = sequences.table.drop_columns(["id", "times", "marks"])
     for row, sequence in enumerate(sequences):
@@ -121,7 +118,7 @@ def _rows(sequences: EventSequences) -> Iterator[dict[str, Any]]:
 
 
 def _blocks(path: str | PathLike[str]) -> Iterator[tuple[pa.Table, int]]:
-    """Some megabytes of whole lines at a time as tables, with the number of their first row."""
+    """Yield blocks of whole lines as tables, with the number of their first row."""
     row, held = 0, b""
     with open_bytes(path) as stream:
         while block := bytes(stream.read(BLOCK)):
@@ -137,7 +134,7 @@ def _blocks(path: str | PathLike[str]) -> Iterator[tuple[pa.Table, int]]:
 def _parse_lines(lines: bytes, row: int) -> pa.Table:
     try:
         table = _parse_fast(lines, _TYPES)
-        # Arrow takes text that looks like a date for a date; JSON has none, so such text stays text.
+        # Arrow reads text that looks like a date as a date; JSON has no dates, so it has to stay text.
         dated = [field for field in table.schema if _as_text(field.type) != field.type]
         if dated:
             types = {field.name: field.type for field in _TYPES} | {f.name: _as_text(f.type) for f in dated}
@@ -146,12 +143,12 @@ def _parse_lines(lines: bytes, row: int) -> pa.Table:
             return table
     except pa.ArrowException:
         pass
-    # What the fast parser refuses or rounds goes through the exact one: it reads it or says what is wrong where.
+    # The exact parser reads what the fast one refuses or rounds, or says what is wrong and where.
     return _table(list(_parse_each(lines, row)), row)
 
 
 def _may_be_rounded(column: pa.ChunkedArray | pa.Array) -> bool:
-    """True if there is a number, at any depth, so large that a whole one may have become another."""
+    """Return True if a number, at any depth, is so large that a whole number may have been rounded."""
     kind = column.type
     if pa.types.is_list(kind):
         return _may_be_rounded(pc.list_flatten(column))
@@ -163,7 +160,7 @@ def _may_be_rounded(column: pa.ChunkedArray | pa.Array) -> bool:
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    """The rows of all tables; whole numbers are text where another table has text."""
+    """Join the rows of all tables; whole numbers become text if another table has text in that column."""
     texts = {field.name for table in tables for field in table.schema if is_text(field.type)}
 
     def agreed(field: pa.Field) -> pa.Field:
@@ -182,7 +179,7 @@ def _parse_fast(lines: bytes, types: pa.Schema) -> pa.Table:
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
-    """The type with text in place of every date, at any depth."""
+    """Return the type with text in place of every date, at any depth."""
     if pa.types.is_temporal(kind):
         return pa.string()
     if pa.types.is_list(kind):
@@ -197,21 +194,21 @@ def _parse_each(lines: bytes, row: int) -> Iterator[Any]:
         try:
             yield json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"object {number} is not JSON ({error})", remedy="mend or drop the line") from error
+            raise DataError(f"object {number} is not JSON ({error})", remedy="correct or remove the line") from error
 
 
 def _table(rows: Iterable[Any], row: int) -> pa.Table:
     kept = list(rows)
     for number, item in enumerate(kept, row):
         if not isinstance(item, dict):
-            raise DataError(f"object {number} is {type(item).__name__}, not an object", remedy="drop it")
+            raise DataError(f"object {number} is {type(item).__name__}, not an object", remedy="remove it")
     table = table_from_rows(kept)
     name = ROLES["times"]
     kind = table.schema.field(name).type if name in table.column_names else pa.null()
     if pa.types.is_list(kind) and is_text(kind.value_type):
         _check_times(kept, row)
     if pa.types.is_list(kind) and pa.types.is_integer(kind.value_type):
-        times = table.column(name).cast(_TYPES.field(name).type, safe=False)  # so that all blocks are alike
+        times = table.column(name).cast(_TYPES.field(name).type, safe=False)  # so that all blocks have the same type
         if _may_be_rounded(times):
             _check_times(kept, row)
         table = table.set_column(table.column_names.index(name), name, times)
@@ -219,7 +216,7 @@ def _table(rows: Iterable[Any], row: int) -> pa.Table:
 
 
 def _check_times(rows: list[dict[str, Any]], row: int) -> None:
-    """Say which time is a whole number that a float64 cannot hold, if one is."""
+    """Raise a `DataError` for the first time that is a whole number which a float64 cannot hold, if any."""
     for number, item in enumerate(rows, row):
         written = item.get(ROLES["times"]) or []
         numbers = [time if isinstance(time, (int, float)) else np.nan for time in written]
@@ -249,7 +246,7 @@ def _layout(schema: pa.Schema, options: Options) -> ListLayout:
 
 
 def _names(tables: Iterable[pa.Table], options: Options) -> tuple[str, ...] | None:
-    """The marks' names, as given, or all that occur where marks are text; whether they are the first table tells."""
+    """Return the given mark names, or, if marks are text in the first table, all texts that occur."""
     found: set[str] = set()
     for table in tables:
         layout = _layout(table.schema, options)
@@ -260,7 +257,7 @@ def _names(tables: Iterable[pa.Table], options: Options) -> tuple[str, ...] | No
 
 
 def _check_lengths(sequences: EventSequences) -> None:
-    """`seq_len` is redundant, and so a check on what was cut off."""
+    """Check the lengths against `seq_len`, to find sequences that were cut off."""
     said = sequences.column("seq_len")
     if said is None or not pa.types.is_integer(said.type):
         return
@@ -268,7 +265,7 @@ def _check_lengths(sequences: EventSequences) -> None:
     if len(differ):
         row = int(differ[0])
         raise DataError(
-            f"seq_len is {said[row].as_py()}, there are {sequences.lengths[row]} events",
+            f"seq_len is {said[row].as_py()}, but there are {sequences.lengths[row]} events",
             sequence=sequences.ids[row].as_py(),
             remedy="export the sequence again",
         )

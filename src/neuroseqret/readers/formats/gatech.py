@@ -1,7 +1,7 @@
-"""The Georgia Tech pickle of NHP, THP and many others: a dict with `dim_process` and lists of events a split.
+"""The Georgia Tech pickle of NHP, THP and many others: a dict with `dim_process` and the sequences of each split.
 
-`train`, `dev` and `test` hold sequences, a sequence is a list of dicts with `time_since_start` and `type_event`.
-Sequences are called by their split and number (`train-0`), and their split is kept as a column.
+`train`, `dev` and `test` are lists of sequences; a sequence is a list of dicts with `time_since_start` and
+`type_event`. The id of a sequence is its split and number (`train-0`), and its split becomes a column.
 """
 
 from __future__ import annotations
@@ -16,31 +16,25 @@ import numpy as np
 import pyarrow as pa
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.errors import DataError, UserError
+from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import damage_as_data_error
-from neuroseqret.readers.engines.values import locator, mark_count, not_rounded, numbered_names
+from neuroseqret.readers.engines.marks import mark_count, numbered_names
+from neuroseqret.readers.engines.times import not_rounded
+from neuroseqret.readers.engines.values import locator
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.pickles import safe_pickle
+from neuroseqret.readers.pickles.opt_in import require_opt_in
 from neuroseqret.storage.files import new_file
 
 TIME, MARK = "time_since_start", "type_event"
 SPLITS = {"train": "train", "dev": "validation", "test": "test"}
-#: What others call the sequences for validation.
+#: Other names of the validation split.
 _OTHER_SPLITS = dict.fromkeys(("valid", "val", "validation"), "validation")
 
 
-def need_opt_in(path: str | PathLike[str], options: Options) -> None:
-    """Pickles are opened only if the caller says so."""
-    if not options.allow_pickle:
-        raise UserError(
-            f"{path}: is a pickle; if you trust where it comes from, run 'neuroseqret data convert --allow-pickle' "
-            "first, in Python say allow_pickle=True"
-        )
-
-
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences, those of `train` first, then `dev` and `test`, then those under other keys."""
-    need_opt_in(path, options)
+    """Read all sequences: those of `train`, then `dev` and `test`, then those under other keys."""
+    require_opt_in(path, options)
     with damage_as_data_error(path, "a pickle", "export it again"), Path(path).open("rb") as stream:
         return _sequences(safe_pickle.load(stream), options)
 
@@ -74,13 +68,13 @@ def _sequences(content: Any, options: Options) -> EventSequences:
 
 
 def _holds_sequences(name: Any, content: dict[Any, Any]) -> bool:
-    """True for a key of the file's own under which there are sequences."""
+    """Return True for another key that holds sequences."""
     found = content[name] if name not in SPLITS and isinstance(content[name], list) else []
     return any(isinstance(events, list) and events and isinstance(events[0], dict) for events in found)
 
 
 def _values(lists: list[list[Any]], ids: list[str], key: str) -> list[Any]:
-    """One number of every event, flat."""
+    """Return one number of every event, flat."""
     try:
         values = [event[key] for event in chain.from_iterable(lists)]
         array = np.asarray(values)
@@ -93,7 +87,7 @@ def _values(lists: list[list[Any]], ids: list[str], key: str) -> list[Any]:
             if not isinstance(event, dict) or not _is_number(event.get(key)):
                 what = f"{key} is {event.get(key)!r}" if isinstance(event, dict) else f"an event is {event!r:.40}"
                 raise DataError(what, sequence=id_, position=position, remedy="give every event a number")
-    raise DataError(f"{key} is not a number throughout", remedy="export it again")
+    raise DataError(f"{key} is not always a number", remedy="export it again")
 
 
 def _is_number(value: Any) -> bool:
@@ -101,7 +95,7 @@ def _is_number(value: Any) -> bool:
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """Times and marks, under the keys of the `split` column where there is one, else all under `train`."""
+    """Write times and marks, divided by the column `split` if there is one, else all under `train`."""
     column = sequences.column("split")
     splits = ["train"] * len(sequences) if column is None else column.to_pylist()
     keys = {split: name for name, split in SPLITS.items()}

@@ -1,4 +1,4 @@
-"""HoTPP's Parquet: one row a sequence, columns `id`, `timestamps`, `labels`, and further fields.
+"""HoTPP's Parquet: one row per sequence, columns `id`, `timestamps`, `labels`, and further fields.
 
 HoTPP's data sets are folders of such files; a folder is read as one file.
 """
@@ -11,26 +11,26 @@ from os import PathLike
 import pyarrow as pa
 
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.readers.engines.columns import numbers_if_all
 from neuroseqret.readers.engines.list_parquet import ListParquet
 from neuroseqret.readers.engines.parquet import write_parquet
-from neuroseqret.readers.engines.values import numbers_if_all
 from neuroseqret.readers.options import Options
 
 ROLES = {"id": "id", "times": "timestamps", "marks": "labels"}
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences; further fields become metadata."""
+    """Read all sequences; further fields become metadata."""
     return _open(path, options).read()
 
 
 def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
-    """The sequences in batches, for files larger than memory."""
+    """Yield the sequences in batches."""
     return _open(path, options).scan(batch_rows)
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """Ids (as numbers if all are), times and marks: HoTPP makes tensors of every field, so it gets no other."""
+    """Write ids (as numbers if possible), times and marks; HoTPP turns every field into a tensor, so no others."""
     table = sequences.table
     columns = {
         "id": numbers_if_all(sequences.ids),

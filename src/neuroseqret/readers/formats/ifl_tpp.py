@@ -1,7 +1,7 @@
 """ifl-tpp's torch file: a dict with `sequences` (of `arrival_times`, `marks`, `t_start`, `t_end`) and `num_marks`.
 
-`torch.save` pickles, so this is read by `safe_pickle` and never by torch itself; both of torch's layouts are
-known, the zip archive and the older chain of pickles. `id` and `group` are read where a sequence has them.
+`torch.save` writes pickles, so the file is read by `safe_pickle` and never by torch itself. Both layouts of torch are
+known: the zip archive and the older chain of pickles. `id` and `group` are read if a sequence has them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ import pyarrow as pa
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import damage_as_data_error
-from neuroseqret.readers.engines.values import mark_count, not_rounded, numbered_names
-from neuroseqret.readers.formats.gatech import need_opt_in
+from neuroseqret.readers.engines.marks import mark_count, numbered_names
+from neuroseqret.readers.engines.times import not_rounded
 from neuroseqret.readers.options import Options
+from neuroseqret.readers.pickles.opt_in import require_opt_in
 from neuroseqret.readers.pickles.torch_file import load
 from neuroseqret.storage.files import new_file
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences; those without `marks` have mark 0 throughout."""
-    need_opt_in(path, options)
+    """Read all sequences; those without `marks` have only mark 0."""
+    require_opt_in(path, options)
     with damage_as_data_error(path, "a torch file", "export it again"):
         return _sequences(load(io.BytesIO(Path(path).read_bytes())), options)
 
@@ -81,7 +82,7 @@ def _numbers(values: Any, what: str, id_: str) -> np.ndarray:
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """Ids, times, marks, windows (from first to last event where there is none) and groups, by `torch.save`."""
+    """Write ids, times, marks, windows (from first to last event if unknown) and groups, by `torch.save`."""
     import torch
 
     rows = []

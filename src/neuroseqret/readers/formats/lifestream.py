@@ -1,7 +1,7 @@
-"""pytorch-lifestream's lists: Parquet with one row a client and an array for `event_time` and for each feature.
+"""pytorch-lifestream's Parquet: one row per client, with a list for `event_time` and for each feature.
 
-The names of the id and of the features are the user's own. Where the file leaves a choice of what is the id or
-the mark, the column map must make it.
+The names of the id and of the features are up to the user. If it is not clear which column is the id or the mark, the
+column map has to say it.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from neuroseqret.readers.engines.values import is_text
 from neuroseqret.readers.options import Options, ask_for
 
 TIME, MARK = "event_time", "event_type"
-#: Names that are understood without a column map: lifestream's, and those of EasyTPP's data sets as Parquet.
+#: Names that are understood without a column map: those of lifestream, and of EasyTPP's data sets as Parquet.
 TIMES, _MARKS = (TIME, "time_since_start"), (MARK, "type_event")
 _IDS = ("id", "client_id", "user_id", "customer_id", "cl_id", "seq_id", "sequence_id", "epk_id", "seq_idx")
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences; features other than the mark become metadata."""
+    """Read all sequences; features other than the mark become metadata."""
     return _open(path, options).read()
 
 
 def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
-    """The sequences in batches, for files larger than memory."""
+    """Yield the sequences in batches."""
     return _open(path, options).scan(batch_rows)
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """Everything: times as `event_time`, marks as `event_type`, all other columns under their names."""
+    """Write all columns: times as `event_time`, marks as `event_type`, others under their names."""
     names = {"times": TIME, "marks": MARK}
     table = sequences.table.rename_columns([names.get(name, name) for name in sequences.table.column_names])
     write_parquet(table, path, sequences)
@@ -49,7 +49,7 @@ def _open(path: str | PathLike[str], options: Options) -> ListParquet:
 
 
 def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
-    """Id, times and marks: as mapped, else by lifestream's conventions, else an error that asks."""
+    """Find id, times and marks: as mapped, else by lifestream's conventions, else an error that asks for them."""
     roles = dict(options.roles)
     if "times" not in roles:
         lists = [field.name for field in schema if is_list(field.type)]
@@ -66,7 +66,7 @@ def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
         else:
             found = ", ".join(features) or "none"
             raise DataError(
-                "which feature is the mark is not clear",
+                "it is not clear which feature is the mark",
                 remedy=f"{ask_for('mark')}; integer or text lists: {found}",
             )
     if "id" not in roles:
@@ -75,7 +75,7 @@ def find_roles(schema: pa.Schema, options: Options) -> dict[str, str | None]:
         choice = ["id"] if "id" in known else known or scalars
         if len(choice) != 1:
             found = ", ".join(scalars) or "none"
-            raise DataError("which column is the id is not clear", remedy=f"{ask_for('id')}; found: {found}")
+            raise DataError("it is not clear which column is the id", remedy=f"{ask_for('id')}; found: {found}")
         roles["id"] = choice[0]
     return roles
 

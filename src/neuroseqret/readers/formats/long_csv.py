@@ -1,7 +1,7 @@
-"""A long table as CSV: one row an event, with a header line; commas, semicolons, tabs or bars between fields.
+"""A long table as CSV: a header and one line per event; commas, semicolons, tabs or bars between fields.
 
-Ids stay text as written. Whether a column is whole numbers, numbers or text is decided by all of its values, not
-by the first ones; an unquoted empty field is a null. Whether times are numbers or datetimes the first one tells.
+Ids stay text as written. Whether a column holds whole numbers, numbers or text is decided by all of its values, not by
+the first ones. An unquoted empty field is null. Whether times are numbers or datetimes is decided by the first one.
 """
 
 from __future__ import annotations
@@ -31,39 +31,37 @@ from neuroseqret.readers.engines.long_table import (
     varying_columns,
     whole_sequences,
 )
+from neuroseqret.readers.engines.marks import sorted_names
 from neuroseqret.readers.engines.quotes import DELIMITERS, line_of_row, unclosed_quote, unquoted_header
 from neuroseqret.readers.engines.text import head_text, open_bytes
-from neuroseqret.readers.engines.values import (
+from neuroseqret.readers.engines.times import (
     LARGEST_EXACT,
-    NUMBER_PATTERN,
-    WHOLE_PATTERN,
     WRITE_DATES,
     check_unit,
     first_rounded,
     is_datetime,
-    is_number,
-    sorted_names,
     time_type,
 )
+from neuroseqret.readers.engines.values import NUMBER_PATTERN, WHOLE_PATTERN, is_number
 from neuroseqret.readers.options import Options
 from neuroseqret.storage.files import new_file
 
 NAMES = {"times": "time", "marks": "mark"}
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-#: Bytes that are parsed at a time.
+#: Bytes that are parsed at once.
 BLOCK = 1 << 22
 _ALWAYS_TEXT = ("source", "split")
 _KINDS = (pa.int64(), pa.float64(), pa.string())
 
 
 class _LongCsv:
-    """The file, its delimiter, and its columns' roles and types."""
+    """The file, its delimiter, and the roles and types of its columns."""
 
     def __init__(self, path: str | PathLike[str], options: Options) -> None:
         self.path, self.missing_ok = path, not options.validate
         head = head_text(path)
         if not head.strip():
-            raise DataError("empty", remedy="write a header line and one line an event")
+            raise DataError("the file is empty", remedy="write a header line and one line per event")
         self.delimiter = find_delimiter(head)
         rows = csv.reader(io.StringIO(head, newline=""), delimiter=self.delimiter)
         self.names = next(row for row in rows if row)
@@ -72,7 +70,7 @@ class _LongCsv:
         except DataError:
             self._check_quotes()
             if any(is_number(name) for name in self.names):
-                raise DataError("the first line is not a header", remedy="name the columns there") from None
+                raise DataError("the first line is not a header", remedy="name the columns in the first line") from None
             raise
         self.types = dict.fromkeys(self.names, _TEXT)
         for name in (self.roles.get("id"), self.roles.get("group"), *_ALWAYS_TEXT):
@@ -83,7 +81,7 @@ class _LongCsv:
         self._seen_exact = False
 
     def _time_types(self) -> dict[str, pa.DataType]:
-        """The type of the times; beside datetimes also those of `start` and `end` that are no numbers."""
+        """Return the type of the times and, if these are datetimes, of `start` and `end` unless they are numbers."""
         times = self.roles["times"]
         kind = time_type(self._first_values([times]).get(times, ""))
         if not is_datetime(kind):
@@ -92,7 +90,7 @@ class _LongCsv:
         return {times: kind} | {name: time_type(text) for name, text in bounds.items() if not is_number(text)}
 
     def _first_values(self, names: list[str]) -> dict[str, str]:
-        """The first value of each of these columns that is not empty, as it is written."""
+        """Return the first value of each of these columns that is not empty, as text."""
         found: dict[str, str] = {}
         for table in self._parsed(dict.fromkeys(names, pa.string()), names) if names else ():
             for name in set(names) - set(found):
@@ -103,7 +101,7 @@ class _LongCsv:
         return found
 
     def tables(self) -> Iterator[pa.Table]:
-        """All rows; a mistake is named by its line."""
+        """Yield all rows; an error names the line."""
         rows, last = 0, None
         for table in self._parsed(self.types):
             if not self.missing_ok:
@@ -116,7 +114,7 @@ class _LongCsv:
             self._check_quotes()
 
     def _parsed(self, types: Mapping[str, pa.DataType], only: list[str] | None = None) -> Iterator[pa.Table]:
-        """The rows in these types, all columns or only some."""
+        """Yield the rows with these types, all columns or only some."""
         convert = pa_csv.ConvertOptions(
             column_types=types,
             null_values=[""],
@@ -127,7 +125,7 @@ class _LongCsv:
         parse = pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         with open_bytes(self.path) as stream:
             try:
-                # One thread, because only then errors name the row.
+                # With one thread only, errors name the row.
                 reader = pa_csv.open_csv(
                     _WithNewline(stream),
                     read_options=pa_csv.ReadOptions(use_threads=False, block_size=BLOCK),
@@ -141,13 +139,13 @@ class _LongCsv:
                 raise self._explained(first_line(error)) from error
 
     def _check_quotes(self) -> None:
-        """Every quote is closed; else all that follows it would be one field."""
+        """Raise a `DataError` if a quote is never closed, so that the rest of the file is one field."""
         line = unclosed_quote(self.path, self.delimiter)
         if line is not None:
             raise DataError(f"line {line}: a quote opens here and is never closed", remedy="close or remove it")
 
     def _check_times(self, times: pa.ChunkedArray) -> None:
-        """Where times are large, that none was written as a whole number which a float64 cannot hold."""
+        """Raise a `DataError` if a time was written as a whole number that a float64 cannot hold."""
         if self._seen_exact or not pa.types.is_floating(times.type):
             return
         if not pc.any(pc.greater_equal(pc.abs(times), LARGEST_EXACT), min_count=0).as_py():
@@ -169,10 +167,10 @@ class _LongCsv:
         return f"row {row}" if line is None else f"line {line}"
 
     def _explained(self, problem: str) -> DataError:
-        """What Arrow says of a column and a row by their numbers, by its name and its line."""
+        """Return Arrow's message with the name of the column and the line of the row in place of their numbers."""
         named = re.sub(r"In CSV column #(\d+)", lambda found: f"column {self.names[int(found[1])]!r}", problem)
         placed = re.sub(r"Row #(\d+)", lambda found: self._name_row(int(found[1]) - 2), named)
-        remedy = "save it as UTF-8" if "UTF8" in problem else "mend the line"
+        remedy = "save it as UTF-8" if "UTF8" in problem else "correct the line"
         if "to timestamp" in problem:
             remedy = WRITE_DATES
         return DataError(f"not readable as CSV ({placed})", remedy=remedy)
@@ -182,7 +180,7 @@ class _LongCsv:
 
 
 class _WithNewline:
-    """A stream and a newline behind it: if a quote is open at the end, the last value ends in it."""
+    """A stream with a newline appended: if a quote is open at the end, the last value ends in a newline."""
 
     closed = False
 
@@ -201,7 +199,7 @@ class _WithNewline:
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences; rows in any order."""
+    """Read all sequences; rows may be in any order."""
     with _mistakes(path):
         file = _LongCsv(path, options)
         tables = list(file.tables())
@@ -212,7 +210,7 @@ def read(path: str | PathLike[str], options: Options) -> EventSequences:
 
 
 def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
-    """The sequences in batches; the rows of a sequence must lie together. The file is gone through twice."""
+    """Yield the sequences in batches; the rows of a sequence must be contiguous. The file is read twice."""
     with _mistakes(path):
         file = _LongCsv(path, options)
         kinds, varying = dict.fromkeys(file.text_columns(), 0), set()
@@ -231,7 +229,7 @@ def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterat
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """One line an event, columns `id`, `time`, `mark` and all others with a value a sequence or an event."""
+    """Write one line per event: `id`, `time`, `mark`, and other columns with one value per sequence or event."""
     table, _ = explode(sequences, NAMES, lists=False)
     columns = {name: _writable(table.column(name)) for name in table.column_names}
     options = pa_csv.WriteOptions(delimiter="\t" if fspath(path).lower().endswith(".tsv") else ",")
@@ -240,7 +238,7 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
 
 
 def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Columns of types that CSV has no form for, as text; bytes in hexadecimal."""
+    """Return the column; types that CSV does not know become text, bytes in hexadecimal."""
     kind = column.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return pa.chunked_array([pa.array([value and value.hex() for value in column.to_pylist()], pa.string())])
@@ -249,20 +247,20 @@ def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _mistakes(path: str | PathLike[str]) -> AbstractContextManager[None]:
-    return damage_as_data_error(path, "CSV", "mend the line", csv.Error)
+    return damage_as_data_error(path, "CSV", "correct the line", csv.Error)
 
 
 def find_delimiter(text: str) -> str:
-    """The mark between the header's names: whichever of comma, semicolon, tab and bar occurs most outside quotes."""
+    """Return the delimiter: comma, semicolon, tab or bar, whichever is most frequent in the header outside quotes."""
     header = unquoted_header(text)
     best = max(DELIMITERS, key=header.count)
     if best not in header:
-        raise DataError("the first line names one column only", remedy="write a header with id, time and mark")
+        raise DataError("the first line names only one column", remedy="write a header with id, time and mark")
     return best
 
 
 def _kind(column: pa.ChunkedArray) -> int:
-    """0 if all values are whole numbers in their usual spelling, 1 if all are numbers, 2 if some are text."""
+    """Return 0 if all values are whole numbers in their usual spelling, 1 if all are numbers, 2 if some are text."""
     kind = 0
     for chunk in column.chunks:
         texts = chunk.dictionary.drop_null()
@@ -275,7 +273,7 @@ def _kind(column: pa.ChunkedArray) -> int:
 
 
 def _mark_texts(file: _LongCsv, tables: list[pa.Table]) -> tuple[str, ...]:
-    """Every mark as it is written."""
+    """Return every mark as text."""
     if "marks" not in file.roles:
         return ()
     columns = (table.column(file.roles["marks"]) for table in tables)
@@ -283,13 +281,13 @@ def _mark_texts(file: _LongCsv, tables: list[pa.Table]) -> tuple[str, ...]:
 
 
 def _names(file: _LongCsv, kinds: Mapping[str, int], texts: Collection[str]) -> tuple[str, ...] | None:
-    """Mark names, if marks are text; whole numbers are marks as they are."""
+    """Return the mark names if marks are text, else None."""
     marks = file.roles.get("marks")
     return None if marks is None or kinds[marks] < 2 else tuple(sorted(texts))
 
 
 def _typed(table: pa.Table, kinds: Mapping[str, int]) -> pa.Table:
-    """Text columns in the types that all of their values allow."""
+    """Return the table with each text column in the type that fits all of its values."""
     columns: dict[str, Any] = {}
     for name in table.column_names:
         column = table.column(name)

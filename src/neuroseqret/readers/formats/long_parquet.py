@@ -1,4 +1,4 @@
-"""A long table as Parquet, or in memory: one row an event."""
+"""A long table as Parquet or in memory: one row per event."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from neuroseqret.readers.engines.long_table import (
     varying_columns,
     whole_sequences,
 )
+from neuroseqret.readers.engines.marks import sorted_names
 from neuroseqret.readers.engines.parquet import (
     ParquetParts,
     damage_as_data_error,
@@ -26,7 +27,8 @@ from neuroseqret.readers.engines.parquet import (
     own_meaning,
     write_parquet,
 )
-from neuroseqret.readers.engines.values import as_dates, check_unit, is_datetime, is_text, sorted_names, time_type
+from neuroseqret.readers.engines.times import as_dates, check_unit, is_datetime, time_type
+from neuroseqret.readers.engines.values import is_text
 from neuroseqret.readers.options import Options
 
 NAMES = {"times": "time", "marks": "mark"}
@@ -34,16 +36,16 @@ _BATCH_EVENTS = 1 << 18
 
 
 class Rows(Protocol):
-    """Rows of a long table, in Parquet files or in memory."""
+    """The rows of a long table, in Parquet files or in memory."""
 
     schema: pa.Schema
 
     def batches(self, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows in batches of at most so many."""
+        """Yield all rows in batches of at most `rows`."""
 
 
 class _LongTable:
-    """The rows, their columns' roles, and what the marks are called; `path` is where they come from."""
+    """The rows, the roles of their columns and the mark names; `path` is where they come from."""
 
     def __init__(self, rows: Rows, path: str | PathLike[str], options: Options) -> None:
         self.rows = rows
@@ -63,7 +65,7 @@ class _LongTable:
             self.mark_names = sorted_names(batch.column(0) for batch in texts)
 
     def _date_types(self) -> dict[str, pa.DataType]:
-        """The types of times that are dates written as text; beside datetimes also those of `start` and `end`."""
+        """Return the types of times that are dates written as text, and likewise of `start` and `end`."""
         times = self.roles["times"]
         found = {times: self._time_type(times)}
         if is_datetime(found[times]):
@@ -72,7 +74,7 @@ class _LongTable:
         return {name: kind for name, kind in found.items() if is_datetime(kind) and is_text(self._type(name))}
 
     def _time_type(self, name: str) -> pa.DataType:
-        """The type of a column of times; where it is text, what the first one says."""
+        """Return the type of a column of times; for text, by its first value."""
         if not is_text(self._type(name)):
             return self._type(name)
         texts = (batch.column(0).drop_null() for batch in self.rows.batches(_BATCH_EVENTS, [name]))
@@ -99,23 +101,23 @@ class _LongTable:
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences; rows in any order."""
+    """Read all sequences; rows may be in any order."""
     with damage_as_data_error(path):
         return read_rows(ParquetParts(path), path, options)
 
 
 def read_rows(rows: Rows, path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences of a long table that is a file or in memory."""
+    """Read all sequences of a long table that is a file or in memory."""
     whole = _LongTable(rows, path, options)
     tables = list(whole.tables())
     return whole.assemble(pa.concat_tables(tables) if tables else whole.schema.empty_table())
 
 
 def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
-    """The sequences in batches; the rows of a sequence must lie together."""
+    """Yield the sequences in batches; the rows of a sequence must be contiguous."""
     with damage_as_data_error(path):
         file = _LongTable(ParquetParts(path), path, options)
-        if file.layout is None:  # looked up beforehand, so that all batches have the same columns
+        if file.layout is None:  # found first, so that all batches have the same columns
             varying: set[str] = set()
             for table in whole_sequences(file.tables(), file.roles):
                 varying |= varying_columns(table, file.roles)
@@ -131,6 +133,6 @@ def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterat
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """One row an event, columns `id`, `time`, `mark` and all others; a sequence without events leaves no trace."""
+    """Write one row per event, with `id`, `time`, `mark` and all other columns; empty sequences are lost."""
     table, layout = explode(sequences, NAMES, lists=True)
     write_parquet(table, path, sequences, {"layout": layout})

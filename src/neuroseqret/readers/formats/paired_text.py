@@ -1,6 +1,6 @@
-"""Paired text files `NAME_ev.txt` and `NAME_ti.txt`: a line a sequence, its marks in one, its times in the other.
+"""Paired text files `NAME_ev.txt` and `NAME_ti.txt`: one line per sequence, marks in the first, times in the second.
 
-The form of the paper's authors' data. Sequences have no ids, so they are numbered from 0.
+This is the format of the paper's authors. Sequences have no ids, so they are numbered from 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import pyarrow as pa
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.text import whole_text
-from neuroseqret.readers.engines.values import locator, not_rounded
+from neuroseqret.readers.engines.times import not_rounded
+from neuroseqret.readers.engines.values import locator
 from neuroseqret.readers.options import Options
 from neuroseqret.storage.files import new_file
 
@@ -22,27 +23,27 @@ MARKS_END, TIMES_END = "_ev.txt", "_ti.txt"
 
 
 def pair_of(path: str | PathLike[str]) -> tuple[Path, Path]:
-    """The files of marks and of times, by the name of either or by what their names have in common."""
+    """Return the files of marks and of times, by the name of either or by the common part of their names."""
     name = str(path)
     common = next((name.removesuffix(end) for end in (MARKS_END, TIMES_END) if name.endswith(end)), name)
     return Path(common + MARKS_END), Path(common + TIMES_END)
 
 
 def is_pair(path: str | PathLike[str]) -> bool:
-    """True if both files are there."""
+    """Return True if both files exist."""
     return all(file.is_file() for file in pair_of(path))
 
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
-    """All sequences of both files."""
+    """Read all sequences of both files."""
     marks_file, times_file = pair_of(path)
     marks, mark_lengths = _numbers(marks_file, pa.int64())
     times, lengths = _numbers(times_file, pa.float64())
     if len(lengths) != len(mark_lengths):
         raise DataError(
-            f"{len(mark_lengths)} lines, {times_file.name} has {len(lengths)}",
+            f"{len(mark_lengths)} lines, but {times_file.name} has {len(lengths)}",
             file=marks_file,
-            remedy="give each sequence a line in both",
+            remedy="give each sequence one line in both files",
         )
     differ = np.flatnonzero(lengths != mark_lengths)
     if len(differ):
@@ -59,7 +60,7 @@ def read(path: str | PathLike[str], options: Options) -> EventSequences:
 
 
 def _numbers(file: Path, kind: pa.DataType) -> tuple[np.ndarray, np.ndarray]:
-    """All numbers of a file, and how many each line has; blank lines at the end are no sequences."""
+    """Return all numbers of a file and their count per line; blank lines at the end are not sequences."""
     lines = [line.split() for line in whole_text(file).rstrip().split("\n")]
     lengths = np.fromiter(map(len, lines), np.int64, len(lines))
     words = [word for line in lines for word in line]
@@ -73,7 +74,7 @@ def _numbers(file: Path, kind: pa.DataType) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_exact(file: Path, times: np.ndarray, words: list[str], lengths: np.ndarray) -> None:
-    """No time is a whole number that a float64 cannot hold."""
+    """Raise a `DataError` if a time is a whole number that a float64 cannot hold."""
     try:
         not_rounded(times, words, "time", locator(lengths, int))
     except DataError as error:
@@ -82,7 +83,7 @@ def _check_exact(file: Path, times: np.ndarray, words: list[str], lengths: np.nd
 
 
 def _number_by_number(file: Path, lines: list[list[str]], kind: pa.DataType) -> np.ndarray:
-    """The slow way, for marks like `3.0` and to say which word is no number."""
+    """Parse one by one, for marks such as `3.0` and to say which word is not a number."""
     numbers = []
     for row, line in enumerate(lines):
         for position, word in enumerate(line):
@@ -101,7 +102,7 @@ def _number_by_number(file: Path, lines: list[list[str]], kind: pa.DataType) -> 
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
-    """Times (to the last bit) and marks; everything else has no place in these files."""
+    """Write times (exactly) and marks; these files hold nothing else."""
     marks_file, times_file = pair_of(path)
     with (
         new_file(marks_file) as marks_new,

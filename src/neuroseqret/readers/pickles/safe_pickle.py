@@ -1,8 +1,8 @@
-"""Pickles without their danger: only containers, numbers, strings and plain arrays come out, nothing is called.
+"""Read pickles safely: only containers, numbers, strings and plain arrays come out, and nothing is called.
 
-A pickle is a program. This reader runs it on a machine that has no library to call: the few names that data files
-need (numpy arrays and scalars, torch tensors) stand for functions of this module that build plain arrays from
-checked arguments; any other name, and every instruction that makes objects, ends the reading.
+A pickle is a program. This reader runs it without giving it any library to call: the few names that data files need
+(numpy arrays and scalars, torch tensors) stand for functions of this module, which build plain arrays from checked
+arguments. Any other name, and every instruction that makes objects, is an error.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _NUMERIC = "biuf"  # kinds of numpy types: booleans, integers, floats
 
 
 class Unfinished(ABC):
-    """Stands for an array until all of the file has been read."""
+    """Stands for an array until the whole file has been read."""
 
     @abstractmethod
     def finished(self) -> np.ndarray:
-        """The array, or an error if the file did not give its content."""
+        """Return the array, or raise a `DataError` if the file did not give its content."""
 
 
 class _Array(Unfinished):
-    """A numpy array in the making: the pickle names it first and gives its content afterwards."""
+    """A numpy array under construction: a pickle first names it and later gives its content."""
 
     value: np.ndarray | None = None
 
@@ -49,7 +49,7 @@ class _Array(Unfinished):
 
 
 class _Dtype:
-    """A numeric numpy type; only its byte order is taken from the state that follows."""
+    """A numeric numpy type; of the state that follows only the byte order is used."""
 
     def __init__(self, code: Any, *_: Any) -> None:
         _check(isinstance(code, (str, bytes)), "type")
@@ -71,7 +71,7 @@ def _new_array(*_: Any) -> _Array:
 
 
 def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
-    """How protocol 5 writes arrays."""
+    """Build an array as protocol 5 writes it."""
     _check(isinstance(dtype, _Dtype) and isinstance(shape, tuple) and order in ("C", "F"), "array")
     return _numbers(data, dtype).reshape(shape, order=order)
 
@@ -82,7 +82,7 @@ def _scalar(dtype: Any, data: Any) -> Any:
 
 
 def _bytes_of_text(text: Any, encoding: Any = "latin1") -> bytes:
-    """How Python 3 writes bytes in protocol 2."""
+    """Build bytes as Python 3 writes them in protocol 2."""
     _check(isinstance(text, str) and encoding in ("latin1", "latin-1"), "bytes")
     return bytes(text.encode("latin-1"))
 
@@ -95,7 +95,7 @@ def _mapping(*items: Any) -> dict[Any, Any]:
     return dict(*items)
 
 
-#: Names that may occur, and what stands for them here.
+#: The names that may occur, and the functions that stand for them.
 STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
     ("_codecs", "encode"): _bytes_of_text,
     ("builtins", "bytes"): _empty_bytes,
@@ -113,9 +113,9 @@ STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
 
 
 class SafeUnpickler(pickle._Unpickler):
-    """The unpickler written in Python, with every instruction removed that could make anything else.
+    """Python's own unpickler without the instructions that could make anything else.
 
-    It keeps its memo in a dictionary, so a damaged file cannot make it allocate by a wild index either.
+    It keeps its memo in a dictionary, so that a wild index in a damaged file cannot make it allocate memory.
     """
 
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(pickle._Unpickler.dispatch)
@@ -129,8 +129,8 @@ class SafeUnpickler(pickle._Unpickler):
             return self.stand_ins[module, name]
         except KeyError:
             raise DataError(
-                f"the pickle asks for {module}.{name}, which data has no need of",
-                remedy="do not trust this file; export numbers, strings, lists and dicts only",
+                f"the pickle asks for {module}.{name}, which data does not need",
+                remedy="do not trust this file; export only numbers, strings, lists and dicts",
             ) from None
 
     def load_build(self) -> None:
@@ -147,7 +147,7 @@ class SafeUnpickler(pickle._Unpickler):
         self.stack[-1] = function(*arguments)  # type: ignore[attr-defined]
 
     def _refuse(self) -> None:
-        raise DataError("the pickle makes objects, not data", remedy="export lists and dicts only")
+        raise DataError("the pickle makes objects, not data", remedy="export only lists and dicts")
 
     dispatch[pickle.BUILD[0]] = load_build
     dispatch[pickle.REDUCE[0]] = load_reduce
@@ -159,24 +159,24 @@ class SafeUnpickler(pickle._Unpickler):
 
 
 def load(stream: io.BufferedIOBase) -> Any:
-    """The next pickled object of a stream: containers, numbers, strings and numpy arrays only."""
+    """Read the next pickled object of a stream: containers, numbers, strings and numpy arrays only."""
     return guarded(lambda: plain(SafeUnpickler(stream).load()))
 
 
 def guarded(load: Callable[[], Any]) -> Any:
-    """What `load` returns; anything that a damaged pickle makes it raise becomes a `DataError`."""
+    """Return what `load` returns; turn anything that a damaged pickle makes it raise into a `DataError`."""
     try:
         return load()
     except DataError:
         raise
     except RecursionError as error:
         raise DataError("the pickle is nested too deeply", remedy="export it again") from error
-    except Exception as error:  # a damaged pickle can make its machine fail in any way
+    except Exception as error:  # a damaged pickle can fail in any way
         raise DataError(f"damaged pickle ({first_line(error)})", remedy="export it again") from error
 
 
 def plain(value: Any, done: dict[int, Any] | None = None) -> Any:
-    """The same data as dicts, lists, numbers, strings and finished arrays; what is shared stays shared."""
+    """Return the data as dicts, lists, numbers, strings and finished arrays; shared objects stay shared."""
     done = {} if done is None else done
     if id(value) in done:
         return done[id(value)]

@@ -1,7 +1,7 @@
-"""Files of `torch.save`, read as numpy arrays without torch and without running what they hold.
+"""Read files of `torch.save` as numpy arrays, without torch and without running anything in them.
 
-A zip archive with `data.pkl` and one entry a storage; or, before torch 1.6, a chain of pickles (magic number,
-protocol, system, content, names of storages) with the storages behind it.
+Such a file is a zip archive with `data.pkl` and one entry per storage or, before torch 1.6, a chain of pickles (magic
+number, protocol, system, content, names of storages) followed by the storages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from neuroseqret.readers.pickles.safe_pickle import STAND_INS, SafeUnpickler, Un
 
 ZIP_MAGIC = b"PK\x03\x04"
 LEGACY_NUMBER = 0x1950A86A20F9469CFC6C
-#: How a chain of pickles begins: protocol 2, then the number as a long.
+#: The beginning of a chain of pickles: protocol 2, then the number as a long.
 LEGACY_MAGIC = b"\x80\x02\x8a\x0a" + LEGACY_NUMBER.to_bytes(10, "little") + b"."
 
 _STORAGES = {
@@ -44,7 +44,7 @@ class _StorageType:
 
 
 class _Storage:
-    """Numbers that a tensor looks at; they come after the pickle."""
+    """The numbers behind a tensor; they come after the pickle."""
 
     def __init__(self, dtype: np.dtype[Any], size: int) -> None:
         self.dtype, self.size = dtype, size
@@ -52,7 +52,7 @@ class _Storage:
 
 
 class _Tensor(Unfinished):
-    """A view on a storage, made an array when the storage is there."""
+    """A view of a storage; it becomes an array when the storage has been read."""
 
     def __init__(self, storage: Any, offset: Any, size: Any, stride: Any, *_: Any) -> None:
         numbers = (offset, *size, *stride)
@@ -93,7 +93,7 @@ class _TorchUnpickler(SafeUnpickler):
 
 
 def is_torch_archive(path: Path) -> bool:
-    """True for a zip archive of `torch.save`; of a damaged archive its first bytes tell."""
+    """Return True for a zip archive of `torch.save`; a damaged archive is recognised by its first bytes."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -104,7 +104,7 @@ def is_torch_archive(path: Path) -> bool:
 
 
 def load(stream: io.BytesIO) -> Any:
-    """The saved object, tensors as numpy arrays."""
+    """Read the saved object, with tensors as numpy arrays."""
     head = stream.read(len(LEGACY_MAGIC))
     stream.seek(0)
     if head.startswith(ZIP_MAGIC):

@@ -39,7 +39,7 @@ def test_marks_may_be_written_as_floats(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("marks", "times", "message"),
     [
-        ("1 2\n3\n", "0 1\n", "train_query_ev.txt: 2 lines, train_query_ti.txt has 1"),
+        ("1 2\n3\n", "0 1\n", "train_query_ev.txt: 2 lines, but train_query_ti.txt has 1"),
         ("1 2\n3\n", "0 1\n2 3\n", "train_query_ev.txt: sequence 1: 1 marks but 2 times"),
         ("1 2\n", "0 x\n", "train_query_ti.txt: sequence 0: event 1: time 'x' is not a number"),
         ("1 y\n", "0 1\n", "train_query_ev.txt: sequence 0: event 1: mark 'y' is not a number"),
@@ -63,5 +63,5 @@ def test_flaws(tmp_path: Path, marks: str, times: str, message: str) -> None:
 def test_half_a_pair_is_one_line(tmp_path: Path) -> None:
     path = save(tmp_path, "1\n", "0\n")
     (tmp_path / "train_query_ti.txt").unlink()
-    with pytest.raises(UserError, match=r"a pair of files needs NAME_ev\.txt and NAME_ti\.txt"):
+    with pytest.raises(UserError, match=r"paired text needs both NAME_ev\.txt and NAME_ti\.txt"):
         read(path)

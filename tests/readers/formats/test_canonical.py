@@ -97,7 +97,7 @@ def test_datetimes_become_seconds_to_the_last_tick(tmp_path: Path) -> None:
         ({"times": [[2**60 + 1], [1]], "marks": [[0], [0]]}, "time (times) does not fit a float64"),
         ({"times": [[1], [2, 2**60 + 1]], "marks": [[0], [0, 0]]}, "sequence b: event 1: time (times) does not fit"),
         ({"times": [["x"], ["y"]], "marks": [[0], [0]]}, "time (times) is string, not a number or a datetime"),
-        ({"times": [[1.0], [2.0]], "marks": [[0], [0]], "start": [["x"], ["y"]]}, "start need one value a row"),
+        ({"times": [[1.0], [2.0]], "marks": [[0], [0]], "start": [["x"], ["y"]]}, "start needs one value per row"),
         ({"times": [[1.0], [2.0]], "marks": [[0], [0]], "start": [0.0, 3.0]}, "sequence b: event 0: the window"),
     ],
 )

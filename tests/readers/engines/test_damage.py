@@ -94,7 +94,7 @@ def test_damage_is_found_by_a_scan_too(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
     path.write_bytes(content)
-    with pytest.raises(UserError, match=r"a.parquet: damaged: the checksum does not fit"):
+    with pytest.raises(UserError, match=r"a.parquet: damaged: the checksum does not match"):
         list(scan(path))
 
 

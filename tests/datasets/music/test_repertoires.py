@@ -1,3 +1,5 @@
+"""The melodies of the demo: made once, read from the cache afterwards."""
+
 from __future__ import annotations
 
 import numpy as np

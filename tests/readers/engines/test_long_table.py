@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -12,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive.readers import group_events, read_long_csv
+from naive.readers import group_events
+from neuroseqret.data.repair import repair
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.data.validation import repair
 from neuroseqret.errors import DataError
 from neuroseqret.readers import LossWarning, read, scan, write
 from neuroseqret.readers.formats import long_csv
-from strategies import event_sequences
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +49,6 @@ def test_rows_anywhere_are_grouped_as_by_a_loop(folder: Path, rows: list[dict], 
     assert [list(zip(t, x, strict=True)) for t, x in back.to_lists()] == list(expected.values())
 
 
-@given(batch=event_sequences(min_sequences=1, windows=False, groups=False, metadata=False, limit=1e300))
-@settings(max_examples=25)
-def test_what_is_written_as_csv_is_csv(folder: Path, batch: EventSequences) -> None:
-    long_csv.write(batch, folder / "a.csv")
-    expected = [list(zip(t, x, strict=True)) for t, x in batch.to_lists()]
-    assert read_long_csv(folder / "a.csv") == dict(zip(batch.ids.to_pylist(), expected, strict=True))
-
-
 def test_a_map_names_the_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("klant|moment|soort|kleur\n007|1.5|open|r\n007|2|dicht|g\n8|0|open|r\n")
     with pytest.raises(
@@ -89,40 +79,6 @@ def test_datetimes_become_seconds(tmp_path: Path) -> None:
     assert read(tmp_path / "a.parquet").times.tolist() == [0.0, 86400.0]
 
 
-def test_whole_numbers_are_marks_and_mixed_ones_are_names(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id,time,mark\na,1,10\na,2,9\n")
-    back = read(tmp_path / "a.csv")
-    assert (back.marks.tolist(), back.mark_names) == ([10, 9], None)
-    (tmp_path / "a.csv").write_text("id,time,mark\na,1,10\na,2,x\n")
-    back = read(tmp_path / "a.csv")
-    assert (back.marks.tolist(), back.mark_names) == ([0, 1], ("10", "x"))
-    (tmp_path / "a.csv").write_text("id,time,mark\na,1,10.0\na,2,2.0\n")
-    assert read(tmp_path / "a.csv").marks.tolist() == [10, 2]
-
-
-def test_types_are_told_by_all_values_not_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_csv, "BLOCK", 256)
-    lines = [f"s{i},{i},m{i % 3},{i},{'x' if i == 99 else i}" for i in range(100)]
-    lines[50] = "s50,50.25,m2,50.5,50"
-    (tmp_path / "a.csv").write_text("\n".join(["id,time,mark,size,note", *lines]) + "\n")
-    back = read(tmp_path / "a.csv")
-    assert back.times[50] == 50.25
-    assert back.column("size").type == pa.float64()
-    assert back.column("note").to_pylist()[98:] == ["98", "x"]
-    parts = list(scan(tmp_path / "a.csv", 7))
-    assert len(parts) > 10
-    assert EventSequences.concat(parts) == back
-
-
-def test_codes_made_of_digits_stay_as_written(tmp_path: Path) -> None:
-    text = "id,time,mark,postcode,card,price\na,1,0,01234,1234567890123456789,10\nb,2,1,56789,1,2.50\n"
-    (tmp_path / "a.csv").write_text(text)
-    back = read(tmp_path / "a.csv")
-    assert back.column("postcode").to_pylist() == ["01234", "56789"]
-    assert back.column("card").to_pylist() == ["1234567890123456789", "1"]
-    assert back.column("price").to_pylist() == [10.0, 2.5]
-
-
 def test_a_sequence_longer_than_a_block_is_scanned_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_csv, "BLOCK", 128)
     lines = ["a,0,1", *(f"b,{i},0" for i in range(200)), "c,1,1", "c,2,0"]
@@ -135,7 +91,7 @@ def test_a_scan_needs_the_rows_of_a_sequence_together(tmp_path: Path, monkeypatc
     monkeypatch.setattr(long_csv, "BLOCK", 64)
     lines = [f"{'ab'[i % 2]},{i},0" for i in range(40)]
     (tmp_path / "a.csv").write_text("\n".join(["id,time,mark", *lines]))
-    with pytest.raises(DataError, match=r"a.csv: sequence [ab]: its rows do not lie together; sort the table by id"):
+    with pytest.raises(DataError, match=r"a.csv: sequence [ab]: its rows are not contiguous; sort the table by id"):
         list(scan(tmp_path / "a.csv"))
     assert read(tmp_path / "a.csv").lengths.tolist() == [20, 20]
 
@@ -153,7 +109,7 @@ def test_columns_of_the_sequence_and_of_the_event(tmp_path: Path) -> None:
         metadata={"amount": pa.array([[5, 6], [7]]), "city": ["x", None]},
     )
     (tmp_path / "a.csv").write_text("id,time,mark,start\na,1,0,0\na,2,0,1\n")
-    message = r"sequence a: event 1: start is 1 here and 0 before; .*columns={'start': None}"
+    message = r"sequence a: event 1: start is 1 here but 0 before; .*columns={'start': None}"
     with pytest.raises(DataError, match=message):
         read(tmp_path / "a.csv")
     assert read(tmp_path / "a.csv", columns={"start": None}).starts is None
@@ -167,99 +123,6 @@ def test_a_table_without_ids_is_one_sequence(tmp_path: Path) -> None:
         list(scan(tmp_path / "a.csv", columns={"id": None}))
 
 
-def test_compressed_and_tabbed(tmp_path: Path) -> None:
-    batch = EventSequences.from_lists([([0.0, 1.0], [0, 1])], ids=["a,b"])
-    write(batch, tmp_path / "a.tsv")
-    text = (tmp_path / "a.tsv").read_bytes()
-    assert text.splitlines()[0].count(b"\t") == 2
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text))
-    assert read(tmp_path / "a.tsv") == read(tmp_path / "a.csv.gz") == batch
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text)[:-12])
-    with pytest.raises(DataError, match=r"a.csv.gz"):
-        read(tmp_path / "a.csv.gz")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("id,time,mark\na,1,0\na,x,0\n", "not readable as CSV .*invalid value 'x'"),
-        ("id,time,mark\na,1,0\n,2,0\n", "line 3 has no 'id'; give every event the id of its sequence"),
-        ('id,time,mark\n\na,1,"x\ny"\n,2,0\n', "line 5 has no 'id'"),
-        ('id,time,mark\n\na,1,"x\ny"\na,z,0\n', "column 'time': line 5: .*invalid value 'z'"),
-        ('id,time,mark\n\na,1,"x\ny"\na,2,0,4\n', "line 5: Expected 3 columns, got 4"),
-        ('id,time,mark\na,1,x\na,2,"y\na,3,x\na,4,z\n', "line 3: a quote opens here and is never closed; close or"),
-        ('id,time,mark\na,1,5" pipe\na,2,"y\na,3,x\n', "line 3: a quote opens here and is never closed"),
-        ('id,time,mark\na,1,"x\nx"\na,2,"y""', "line 4: a quote opens here and is never closed"),
-        ('id,time,mark\n"a,1,x\na,2,y\n', "line 2: a quote opens here and is never closed"),
-        ('id,time,"mark\na,1,x\na,2,y\n', "line 1: a quote opens here and is never closed"),
-        (
-            "id,time,mark\na,1,x\na,1700000000123456789,x\n",
-            r"line 3: time \(time\) does not fit a float64 \(17000000001",
-        ),
-        ("id,time,mark\na,9007199254740993,x\n", r"does not fit a float64 \(9007199254740993\); convert it to seconds"),
-        ("id,time,mark,start\na,10,x,2024-01-01\n", "'start' is string, not a number or a datetime"),
-        ("id,time,mark\na,1,0\na,,0\n", r"sequence a: event 1: time \(time\) is null"),
-        ("id,time,mark\na,1,0\na,2,\n", r"sequence a: event 1: mark \(mark\) is null"),
-        ("id,time,mark\na,2,0\na,1,0\n", "sequence a: event 1: time 1 is before"),
-        ("id,time,mark\na,1,-1\n", "sequence a: event 0: mark is -1"),
-        ("id,time,mark\na,1,0,5\n", "not readable as CSV .*Expected 3 columns, got 4"),
-        ("id,time,mark,mark\na,1,0,0\n", "two columns are called 'mark'"),
-        ("1,2,0\n1,3,0\n", "the first line is not a header; name the columns there"),
-        ("B00005,AH2IFH,5.0,1005177600\n", "the first line is not a header"),
-        ("id,time,mark\na,yesterday,0\n", "not readable as CSV .*yesterday.*write dates as 2024-03-01 or"),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(DataError, match=rf"a\.csv: .*{message}") as caught:
-        read(tmp_path / "a.csv", format="long-csv")
-    assert "\n" not in str(caught.value)
-
-
-def test_a_scan_names_lines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_csv, "BLOCK", 64)
-    lines = ["id,time,mark", *(f"s{i},1,0" for i in range(40))]
-    for change, message in (
-        (",2,0", "line 32 has no 'id'"),
-        ('s31,1,"x', "line 32: a quote opens here and is never closed"),
-        ("s31,-9007199254740993,0", r"line 32: time \(time\) does not fit a float64"),
-    ):
-        (tmp_path / "a.csv").write_text("\n".join([*lines[:31], change, *lines[32:]]))
-        with pytest.raises(DataError, match=rf"a\.csv: {message}"):
-            list(scan(tmp_path / "a.csv"))
-
-
-def test_quotes_that_are_closed_do_no_harm(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('id,time,mark\na,1,"x ""y"", z"\na,2,5" pipe\na,3,"end\n"\n')
-    assert read(tmp_path / "a.csv").mark_names == ('5" pipe', "end\n", 'x "y", z')
-
-
-def test_large_times_that_a_float_holds_are_read(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id,time,mark\na, 1152921504606846976,0\na,1.7000000001234568e+18,0\na,1e300,0\n")
-    assert read(tmp_path / "a.csv").times.tolist() == [2.0**60, 1700000000123456789.0, 1e300]
-
-
-def test_the_first_time_that_is_there_tells_the_type(tmp_path: Path) -> None:
-    for text in (
-        'note,id,time,mark\n"hello\nworld",a,2024-02-29,0\nx,a,2024-03-01,1\n',
-        '"a\nnote",id,time,mark\n1,a,2024-02-29,0\n2,a,2024-03-01,1\n',
-        '"a,b;c\td|e,f,g,h";id;time;mark\n1;a;2024-02-29;0\n2;a;2024-03-01;1\n',
-    ):
-        (tmp_path / "a.csv").write_text(text)
-        assert read(tmp_path / "a.csv").times.tolist() == [1709164800.0, 1709251200.0]
-    (tmp_path / "a.csv").write_text("id,time,mark\na,,0\na,2024-02-29,0\n")
-    assert str(read(tmp_path / "a.csv", validate=False).times.tolist()) == "[nan, 1709164800.0]"
-
-
-def test_windows_of_datetimes(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(
-        "id,time,mark,start,end\na,2024-02-29 12:00,0,2024-02-29,\nb,2024-03-01,1,,2024-03-02\n"
-    )
-    back = read(tmp_path / "a.csv")
-    assert back.column("start").to_pylist() == [1709164800.0, None]
-    assert back.column("end").to_pylist() == [None, 1709337600.0]
-
-
 def test_a_unit_other_than_seconds_does_not_fit_datetimes(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,time,mark\na,2024-02-29,0\n")
     times = pa.array([[0, 86_400]], pa.list_(pa.timestamp("s")))
@@ -269,13 +132,6 @@ def test_a_unit_other_than_seconds_does_not_fit_datetimes(tmp_path: Path) -> Non
         with pytest.raises(DataError, match=rf"{name}: times are datetimes and read as seconds, not 'days'; leave out"):
             read(tmp_path / name, time_unit="days")
         assert read(tmp_path / name, time_unit="seconds").time_unit == "seconds"
-
-
-def test_a_header_with_any_names_comes_back(tmp_path: Path) -> None:
-    batch = EventSequences.from_lists([([1.0], [0])], metadata={"a,b,c,d,e": ["x"], 'new\nline;"': ["y"]})
-    for name in ("a.tsv", "a.csv"):
-        write(batch, tmp_path / name)
-        assert read(tmp_path / name) == batch
 
 
 @pytest.mark.parametrize("format", ["long-csv", "long-parquet", "canonical", "easytpp-jsonl"])
@@ -331,13 +187,8 @@ def test_a_map_is_not_misled_by_how_another_column_lies(tmp_path: Path) -> None:
     """The file says that `group` has a value a sequence; that `kind`, which shall be the group, has not."""
     batch = EventSequences.from_lists([([1.0, 2.0], [0, 0])], groups=["g"], metadata={"kind": [["p", "q"]]})
     write(batch, tmp_path / "a", "long-parquet")
-    with pytest.raises(DataError, match="group is 'q' here and 'p' before"):
+    with pytest.raises(DataError, match="group is 'q' here but 'p' before"):
         read(tmp_path / "a", columns={"group": "kind"})
-
-
-def test_a_header_alone_is_no_sequences(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id,time,mark\n")
-    assert len(read(tmp_path / "a.csv")) == 0
 
 
 def test_lists_that_are_not_of_events_survive_in_parquet_only(tmp_path: Path) -> None:
@@ -358,9 +209,3 @@ def test_records_of_other_tools_become_lists(tmp_path: Path) -> None:
     table = pa.table({"id": ["a", "a"], "time": [1.0, 2.0], "mark": [0, 1], "record": [{"x": 1}, {"x": 1}]})
     pq.write_table(table, tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet").column("record").to_pylist() == [[{"x": 1}, {"x": 1}]]
-
-
-@pytest.mark.parametrize("before", [b"\n\n", b"\r\n", b"\xef\xbb\xbf\r\n\r\n"])
-def test_blank_lines_before_the_header(tmp_path: Path, before: bytes) -> None:
-    (tmp_path / "a.csv").write_bytes(before + b"id,time,mark\r\na,1,x\r\n\r\na,2,y\r\n")
-    assert read(tmp_path / "a.csv").to_lists() == [([1.0, 2.0], [0, 1])]

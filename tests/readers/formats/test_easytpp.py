@@ -106,8 +106,8 @@ def test_whole_numbers_of_any_size_stay_as_they_are(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seq_len": 2}, "sequence 0: seq_len is 2, there are 3 events"),
-        ({"dim_process": 2}, "the number of marks is 2 and 4; say one"),
+        ({"seq_len": 2}, "sequence 0: seq_len is 2, but there are 3 events"),
+        ({"dim_process": 2}, "the number of marks is 2 and 4; give one"),
         ({"dim_process": 10**12}, "the number of marks is"),
         ({"time_since_start": [0.0, 0.5]}, "sequence 0: 2 times but 3 marks"),
         ({"time_since_start": [0.0, 0.5, "x"]}, "a.json: "),
@@ -144,7 +144,7 @@ def test_flaws(tmp_path: Path, change: dict, message: str, lines: bool) -> None:
         ('[{"time_since_start": [0], "type_event": [0]}, 7]', "object 1 is int, not an object"),
         ('[{"time_since_start": [0], "type_event": [0]}', "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ("[]", "an array without objects"),
+        ("[]", "the array is empty"),
         ('["a"]', "object 0 is str, not an object"),
         ('[{"a": 1}]', "no column 'time_since_start' for times; columns found: a"),
         ('{"a": 1}', "JSON without 'time_since_start'"),
