@@ -13,8 +13,8 @@ from experiments.result_cells import Config, Result
 
 def report(measured: Measured) -> str:
     """Return what a reader of the tables should know about single runs; empty if all went well."""
-    told = [part for part in (failures(measured), disturbed(measured)) if part]
-    return "\n\n".join(["### Failed and disturbed runs", *told]) if told else ""
+    parts = [part for part in (failures(measured), disturbed(measured)) if part]
+    return "\n\n".join(["### Failed and disturbed runs", *parts]) if parts else ""
 
 
 def failures(measured: Measured) -> str:
@@ -46,8 +46,8 @@ def disturbed(measured: Measured) -> str:
             wall, cpu, budget = _own_training(measured, fit, seed, result)
             if wall > 0.95 * budget and cpu < QUIET * wall:
                 found.add(f"{_label(fit)} on {fit.data} (corpus {fit.corpus}, seed {seed}: {percent(cpu / wall)})")
-    told = f"Trained with less than {percent(QUIET)} of a core, so at a disadvantage: {listed(sorted(found))}."
-    return told if found else ""
+    line = f"Trained with less than {percent(QUIET)} of a core, so at a disadvantage: {listed(sorted(found))}."
+    return line if found else ""
 
 
 def _own_training(measured: Measured, fit: Fit, seed: int, result: Result) -> tuple[float, float, float]:

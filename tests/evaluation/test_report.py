@@ -1,4 +1,4 @@
-"""The table: who is best, what is marked, what is written."""
+"""The report: order, marks of significance, JSON and files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from neuroseqret.models.base import RelevanceModel
 
 
 class Noisy(RelevanceModel):
-    """Knows the groups, under noise: the less noise, the better."""
+    """Scores by group plus noise: the less noise, the better."""
 
     def __init__(self, name: str, noise: float) -> None:
         self.name, self.noise = name, noise
