@@ -1,9 +1,9 @@
-"""The same small search for every trained baseline: three learning rates, one seed, chosen by validation MAP.
+"""Choose the learning rate of every trained baseline: three rates, one seed, by the MAP of validation queries.
 
     python benchmarks/tuning.py data/sports data/celebrity --out tuning.jsonl [--method gru ...]
 
-Test queries are dropped before anything is fitted. Every cell is a line of the file, so a run that was cut goes on
-where it was; a last line without an end is computed again. Prints a Markdown table of the mean MAP over the sets.
+Test queries are dropped before anything is fitted. Each result is one line of the file, so an interrupted run goes on
+where it stopped; an incomplete last line is computed again. Prints a Markdown table of the mean MAP over the sets.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ RATES = {
     "rank-sahp": (3e-4, 1e-3, 3e-3),
     "rank-thp": (3e-4, 1e-3, 3e-3),
 }
-TIE = 0.1  # points of MAP; of rates as good as that the highest is taken: large sets leave time for few steps
+TIE = 0.1  # points of MAP: of rates this close to the best, the highest is taken; large sets leave time for few steps
 Cell = dict[str, Any]
 
 
 def make(name: str, rate: float) -> RelevanceModel:
-    """The method as it is, but for its learning rate."""
+    """Return a new method with another learning rate."""
     if name in CONTRASTIVE:
         loop = methods.make(name).settings.loop  # type: ignore[attr-defined]
         return methods.make(name, loop=loop.model_copy(update={"learning_rate": rate}))
@@ -48,7 +48,7 @@ def make(name: str, rate: float) -> RelevanceModel:
 
 
 def measure(name: str, rate: float, folder: Path, max_seconds: float) -> Cell:
-    """Fit on the train queries, rank the whole corpus for the validation queries."""
+    """Fit on the train queries and rank the whole corpus for the validation queries."""
     data = read_folder(folder)
     assert data.queries is not None
     kept = np.sort(np.concatenate([rows_of_split(data.queries, split) for split in ("train", "validation")]))
@@ -67,7 +67,7 @@ def measure(name: str, rate: float, folder: Path, max_seconds: float) -> Cell:
 
 
 def read_cells(path: Path) -> list[Cell]:
-    """The finished cells of a file; what a cut run left of a line is taken off."""
+    """Return the results in a file; an incomplete last line is removed from it."""
     if not path.exists():
         return []
     whole, newline, _ = path.read_text().rpartition("\n")
@@ -76,7 +76,7 @@ def read_cells(path: Path) -> list[Cell]:
 
 
 def table(cells: list[Cell], sets: list[str]) -> str:
-    """Mean MAP over the sets in points, by method and rate, the chosen one bold."""
+    """Return the mean MAP over the sets in points, by method and rate; the chosen rate is bold."""
     lines = ["| method | " + " | ".join(("low", "middle", "high")) + " |", "|---|---|---|---|"]
     for name, rates in RATES.items():
         found = {(c["set"], c["rate"]): 100 * c["MAP"] for c in cells if c["method"] == name}

@@ -1,4 +1,4 @@
-"""`python -m experiments NAME`: the tables and figures of the paper, on any data folders."""
+"""`python -m experiments NAME`: make the tables and figures of the paper, on any data folders."""
 
 from __future__ import annotations
 
@@ -34,54 +34,58 @@ def experiment(
         [],
         "--data",
         metavar="DIR",
-        help="Data folder, or a folder of them; may be given several times. Default: $NEUROSEQRET_DATA.",
+        help="Data folder, or a folder of data folders; may be repeated. Default: $NEUROSEQRET_DATA.",
     ),
     results: Path = typer.Option(
-        Path("results"), "--out", metavar="DIR", help="Folder for the cells, and for a single figure."
+        Path("results"), "--out", metavar="DIR", help="Folder for the cells, and for the figure of one experiment."
     ),
     document: Path = typer.Option(
         Path("docs/results.md"),
         "--document",
         metavar="FILE",
-        help="What 'all' writes; its figures go to the folder 'figures' beside it.",
+        help="The page that 'all' writes; its figures go to the folder 'figures' beside it.",
     ),
     method: list[str] = typer.Option(
-        [], "--method", metavar="METHOD", help="Only these: {methods}; may be given several times."
+        [], "--method", metavar="METHOD", help="Measure only this method: {methods}; may be repeated."
     ),
-    seeds: int = typer.Option(3, "--seeds", metavar="N", min=1, help="Seeds of what is trained."),
+    seeds: int = typer.Option(3, "--seeds", metavar="N", min=1, help="Number of seeds for methods that are trained."),
     max_seconds: float = typer.Option(
         120.0,
         "--max-seconds",
         metavar="SECONDS",
         min=1,
         callback=finite,
-        help="Longest time to fit a method for; a second stage gets half as much more.",
+        help="Longest time to fit a method; a second stage gets half as much on top of its first stage.",
     ),
     max_queries: int = typer.Option(
-        500, "--max-queries", metavar="N", min=1, help="Draw so many queries, the same for all."
+        500, "--max-queries", metavar="N", min=1, help="Number of queries to draw, the same for all methods."
     ),
-    keep_stale: bool = typer.Option(False, "--keep-stale", help="Do not measure again what older code measured."),
-    measure: bool = typer.Option(True, help="Measure what is missing; else make tables and figures of what is there."),
+    keep_stale: bool = typer.Option(
+        False, "--keep-stale", help="Keep cells of older versions instead of measuring them again."
+    ),
+    measure: bool = typer.Option(
+        True, help="Measure what is missing, or only make tables and figures from the cells that are there."
+    ),
 ) -> None:
     """Make a table or figure of the paper.
 
-    It is made out of cells: small measurements, kept as they finish. A run that is cut off goes on where it was, and
-    several may share the work. What was measured with the same configuration and the same code is not measured again.
-    'all' writes the document; any other name prints its part of it and draws its figure.
+    It is made from cells: small measurements that are kept as they finish. An interrupted run goes on where it stopped,
+    and several processes can share the work. What was measured with the same configuration and the same versions is
+    not measured again. 'all' writes the page; any other name prints its part of the page and draws its figure.
     """
     if name != "all" and name not in EXPERIMENTS:
         raise UserError(f"no experiment is called {name!r}; there are {', '.join(EXPERIMENTS)}, all")
     for one in method:
-        methods.method_class(one)  # an unknown one is an error now, not an empty table later
+        methods.method_class(one)  # raises for an unknown name now; later it would be an empty table
     if name == "all" and document.is_dir():
         raise UserError(f"{document}: is a folder; name the file to write by --document")
     cells = ResultCells(results / "cells", keep_stale)
     figures = (document.parent if name == "all" else results) / "figures"
     if measure:
-        torch.set_num_threads(1)  # budgets and times are of one core; processes that share the work use the others
+        torch.set_num_threads(1)  # budgets and times are for one core; use several processes for several cores
         given = data or [Path(place) for place in filter(None, [os.environ.get("NEUROSEQRET_DATA")])]
         if not given:
-            raise UserError("no data to experiment with; name data folders by --data or by NEUROSEQRET_DATA")
+            raise UserError("there is no data; name data folders by --data or by NEUROSEQRET_DATA")
         lab = Lab(
             folders=find_data(given),
             cells=cells,
@@ -96,18 +100,18 @@ def experiment(
             part.measure(lab)
     measured = Measured(cells)
     if not measured.configs:
-        why = "the methods named have no part in this experiment" if measure else "run it without --no-measure"
+        why = "this experiment has no such methods" if measure else "run it without --no-measure"
         raise UserError(f"{cells.folder}: holds no cells; {why}")
     if name == "all":
         results_document.write(measured, document, figures)
         out.print(f"{document}: made from {len(measured.configs)} cells", markup=False)
     else:
-        # A table that is wrapped at the terminal's width is no Markdown any more.
+        # A table that is wrapped at the width of the terminal is not Markdown any more.
         out.print(EXPERIMENTS[name].report(measured, figures), markup=False, soft_wrap=True)
 
 
 def run() -> None:
-    """Entry point."""
+    """Run the command and exit."""
     run_app(app)
 
 

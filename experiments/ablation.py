@@ -24,14 +24,14 @@ PAPER = {
 DEFAULT = {
     "default": "the whole model",
     "no-projection": "without the learned projection",
-    "linear-projection": "a linear projection for the network",
+    "linear-projection": "a linear projection instead of the network",
     "no-head-phase": "without the second phase of training",
     "no-markov": "without the Markov-renewal process",
     "no-fisher": "without Fisher vectors",
     "no-whitening": "Fisher vectors without whitening",
     "no-pooled": "without pooled states",
-    "one-member": "one projection for two side by side",
-    "hinge-loss": "the paper's hinge loss for softmax",
+    "one-member": "one projection instead of two side by side",
+    "hinge-loss": "the paper's hinge loss instead of softmax",
     "pseudo-train": "no learning from groups without a train query",
     "similarity": "with the normalised similarity term",
     "similarity-literal": "with the paper's similarity term",
@@ -40,25 +40,25 @@ DEFAULT = {
 
 
 def measure(lab: Lab) -> None:
-    """One seed: what a part is worth on a set, not how it varies."""
+    """Measure every variant with one seed."""
     fits = [variant_fit(data, name) for name in (*PAPER, *DEFAULT) for data in lab.data]
     lab.run([fit for fit in fits if lab.wanted(fit)])
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """MAP of the whole models, differences of the variants, both of the seed that all of them have."""
+    """Return the MAP of the whole models and the differences of the variants, for the seed that all of them have."""
     parts = [
         "## Ablation",
-        "MAP of test queries in points, the whole corpus ranked, corpus seen, seed 0 alone: the whole model, its "
-        "deviation over the seeds that were measured, and below the difference that a variant makes. ▲ and ▼: "
-        "significant (paired randomisation test over queries, p ≤ 0.05 after Holm's correction over the table; "
-        "that does not know of seeds: a difference within their deviation may be chance). The last column is the "
-        "mean over the sets on which both were measured. The paper's ablation is of CrossAttn, this one of "
-        "SelfAttn, whose score has the same terms.",
+        "MAP of test queries in points, with the whole corpus ranked, the corpus seen and seed 0 only. The first rows "
+        "are the whole model and its standard deviation over all measured seeds; below is the difference that each "
+        "variant makes. ▲ and ▼ mark significant differences (paired randomisation test over queries, p ≤ 0.05 after "
+        "Holm's correction over the table). The test does not cover seeds: a difference within their deviation may be "
+        "chance. The last column is the mean over the sets on which both were measured. The paper's ablation is of "
+        "CrossAttn; this one is of SelfAttn, whose score has the same terms.",
         "### The paper's six scores (preset `paper`)",
         _table(measured, PAPER),
         _similarity_term(measured),
-        "### What the default preset adds, one at a time",
+        "### The default preset with one part changed at a time",
         _table(measured, DEFAULT),
     ]
     return "\n\n".join(filter(None, parts))
@@ -92,7 +92,7 @@ def _table(every_seed: Measured, variants: dict[str, str]) -> str:
 
 
 def _similarity_term(measured: Measured) -> str:
-    """The main result on the paper's score, in words."""
+    """Return the main result about the paper's score in words."""
     first = measured.with_seeds({0})
     alone = _known([gain(first, data, "paper-kernel-only", "paper") for data in measured.data])
     term = _known([gain(first, data, "paper-similarity-only", "paper") for data in measured.data])
@@ -100,19 +100,19 @@ def _similarity_term(measured: Measured) -> str:
         return ""
     better, mean = of(_higher(alone), len(alone)), _mean(alone)
     meaning = (
-        "the similarity term leads the score and costs more than it gives"
+        "the similarity term dominates the score and costs more than it gives"
         if mean >= DIFFERENT and _higher(alone) > len(alone) / 2
         else "the similarity term is worth having"
     )
     return (
-        f"In words: κ alone has a higher MAP than the whole score on {better} sets, on average "
-        f"{number(mean, '+.1f')} points; the similarity term alone is {number(_mean(term), '+.1f')} points from the "
-        f"whole score. So in `paper` {meaning}."
+        f"In words: κ alone has a higher MAP than the whole score on {better} sets; the average difference is "
+        f"{number(mean, '+.1f')} points. The similarity term alone differs from the whole score by "
+        f"{number(_mean(term), '+.1f')} points. So in `paper` {meaning}."
     )
 
 
 def gain(measured: Measured, data: str, name: str, base: str) -> float:
-    """What a variant adds to the whole model's MAP, in points."""
+    """Return the MAP of a variant less that of the whole model, in points."""
     return measured.mean(variant_fit(data, name), View()) - measured.mean(variant_fit(data, base), View())
 
 
@@ -133,7 +133,7 @@ def _lower(gains: list[float]) -> int:
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """The paper's statements on its ablation."""
+    """Return the paper's claims about its ablation."""
     measured = measured.with_seeds({0})
     losses = {
         name: _known([gain(measured, data, name, "paper") for data in measured.data])
@@ -150,21 +150,20 @@ def findings(measured: Measured) -> list[Finding]:
         Finding(
             "The whole score is best on all sets, and without κ it is far worse.",
             f"leaving a part out lowers MAP in {of(_lower(cells), len(cells))} cases and raises it in "
-            f"{_higher(cells)}; on average "
-            + ", ".join(f"{PAPER[name]}: {number(_mean(row), '+.1f')}" for name, row in losses.items())
-            + " points",
+            f"{_higher(cells)}; average changes in points: "
+            + "; ".join(f"{PAPER[name]}: {number(_mean(row), '+.1f')}" for name, row in losses.items()),
         ),
         Finding(
-            "Without the similarity of marks the score is better than without that of times.",
+            "The score without the similarity of marks is better than the score without the similarity of times.",
             f"it has a higher MAP on {of(_higher(unmarked), len(unmarked))} sets, a lower one on {_lower(unmarked)}; "
             f"on average {number(_mean(unmarked), '+.1f')} points"
             if unmarked
             else "",
         ),
         Finding(
-            "Without the unwarping U all sets lose.",
-            f"leaving U out of `paper` loses on {of(_lower(no_unwarping), len(no_unwarping))} sets and gains on "
-            f"{_higher(no_unwarping)}; putting it into `default` gains on {of(_higher(added), len(added))} and loses "
-            f"on {_lower(added)}",
+            "Without the unwarping U, MAP is lower on all sets.",
+            f"leaving U out of `paper` lowers MAP on {of(_lower(no_unwarping), len(no_unwarping))} sets and raises it "
+            f"on {_higher(no_unwarping)}; putting U into `default` raises it on {of(_higher(added), len(added))} and "
+            f"lowers it on {_lower(added)}",
         ),
     ]

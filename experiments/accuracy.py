@@ -1,4 +1,4 @@
-"""`accuracy`: how well every method ranks, on every data set, by both protocols, with the corpus seen and unseen."""
+"""`accuracy`: how well every method ranks, on every data set, in both protocols, with the corpus seen and unseen."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ CONDITIONS = [(corpus, view) for corpus in plan.CORPORA for view in (View(), Vie
 
 
 def measure(lab: Lab) -> None:
-    """Fit and ask every method; the same cells serve `queries`, `lengths` and `runtime`."""
+    """Fit and ask every method; `queries`, `lengths` and `runtime` use the same cells."""
     lab.run([fit for fit in plan.accuracy(lab.data, lab.seeds) if lab.wanted(fit)])
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """MAP in all four conditions and the other measures in the first of them; the rest on a click."""
+    """Return MAP in all four conditions and the other measures in the first; the rest opens on a click."""
     shown = [("AP", *condition) for condition in CONDITIONS]
     shown += [(name, *CONDITIONS[0]) for name in NAMES if name != "AP"]
     rest = [(name, *condition) for name in NAMES if name != "AP" for condition in CONDITIONS[1:]]
     parts = [
         "## Accuracy",
-        "In points (hundredths): the mean over queries, then mean ± standard deviation over seeds; bold is the best of "
-        "a column. ▲ and ▼ mark a model that is significantly above or below the best baseline of that column (paired "
-        "randomisation test over queries, values averaged over seeds, p ≤ 0.05 after Holm's correction over all "
-        "methods and data sets of the table). Values for each query are kept for MAP and nDCG@10 of the full protocol, "
-        "so only these tables have marks. A value without a deviation is of one seed; "
-        f"{listed(sorted(plan.DETERMINISTIC))} are not trained and have one only. On a corpus of about a thousand "
-        "sequences or fewer, as half a corpus often is, both protocols rank nearly the same. With the corpus unseen "
-        "half of it is learned from and the other half ranked; recordings (`source`) are kept on one side where a "
-        "group has several, and divided where it has only one.",
+        "All values are in points (hundredths): the mean over queries, then mean ± standard deviation over seeds. The "
+        "best value of a column is bold. ▲ and ▼ mark a model that is significantly above or below the best baseline "
+        "of the column (paired randomisation test over queries on values averaged over seeds, p ≤ 0.05 after Holm's "
+        "correction over all methods and data sets of the table). Only MAP and nDCG@10 of the full protocol are kept "
+        "query by query, so only these tables have marks. A value without a deviation comes from one seed; "
+        f"{listed(sorted(plan.DETERMINISTIC))} are not trained and always have one. On a corpus of about a thousand "
+        "sequences or fewer, as half a corpus often is, the two protocols rank nearly the same candidates. With the "
+        "corpus unseen, methods learn from one half of the corpus and rank the other. If a group has several "
+        "recordings (`source`), each of them is in one half only; if it has a single one, that is divided.",
         *(accuracy_table(measured, *which) for which in shown),
         details("The other measures in the other conditions", "\n\n".join(accuracy_table(measured, *w) for w in rest)),
         second_stages.report(measured),
@@ -68,7 +68,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
 
 
 def accuracy_table(measured: Measured, measure: str, corpus: str, view: View) -> str:
-    """Rows methods, columns data sets."""
+    """Return a table with one row per method and one column per data set."""
     rows, signs = plan.rows(), marks(measured, measure, corpus, view)
     columns = []
     for data in measured.data:
@@ -83,7 +83,7 @@ def accuracy_table(measured: Measured, measure: str, corpus: str, view: View) ->
 
 
 def _incomplete(measured: Measured, corpus: str, view: View, dashes: bool) -> str:
-    """How many of the runs are there, if not all."""
+    """Return how many of the runs were measured, if not all."""
     planned = {row: 1 if row[0] in plan.DETERMINISTIC else measured.seeds for row in plan.rows()}
     done = sum(
         min(len(measured.answered(row_fit(data, row, corpus), view)), seeds)
@@ -92,12 +92,12 @@ def _incomplete(measured: Measured, corpus: str, view: View, dashes: bool) -> st
     )
     every = len(measured.data) * sum(planned.values())
     missing = f"; {MISSING}: not measured" if dashes else ""
-    return f"{of(done, every)} runs (a set, a method, a seed) are measured{missing}." if done < every else ""
+    return f"{of(done, every)} runs (one per set, method and seed) are measured{missing}." if done < every else ""
 
 
-@lru_cache(maxsize=8)  # the tests take seconds, and several parts of a page ask for the same
+@lru_cache(maxsize=8)  # the tests take seconds, and several sections need the same marks
 def marks(measured: Measured, measure: str, corpus: str, view: View) -> dict[tuple[str, Row], str]:
-    """Signs of the models against the best baseline of each data set; every method takes part in the correction."""
+    """Return the marks of the models against the best baseline of each data set, corrected over all methods."""
     pairs = []
     for data in measured.data:
         if best := measured.baselines(data, view, corpus, measure)[:1]:
@@ -112,7 +112,7 @@ def marks(measured: Measured, measure: str, corpus: str, view: View) -> dict[tup
 
 
 def beside_the_paper(measured: Measured) -> str:
-    """The paper's MAP beside ours, by its protocol."""
+    """Return the paper's MAP beside ours, in the paper's protocol."""
     view = View(protocol="sampled")
     rows: list[Row] = [("rank-thp", "default"), *((m, p) for p in ("paper", "default") for m in MODELS)]
     shared = [data for data in measured.data if data in paper_values.SETS]
@@ -128,15 +128,15 @@ def beside_the_paper(measured: Measured) -> str:
     return "\n\n".join(
         [
             "### MAP beside the paper's",
-            "By the paper's protocol. The sets have the paper's names and kinds of events, not its sequences: other "
-            "sources, sizes, groups and shares of relevant sequences, so only the order of rows can be compared.",
+            "In the paper's protocol. The sets have the names and the kinds of events of the paper's sets, but other "
+            "sources, sizes, groups and shares of relevant sequences. Only the order of the rows can be compared.",
             table(["", *shared], lines),
         ]
     )
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """The paper's statements on its tables of accuracy, by its protocol."""
+    """Return the paper's claims about its tables of accuracy, checked in its protocol."""
     view = View(protocol="sampled")
     second = {
         f"`cross ({preset})` is above `self ({preset})` on": measured.above(("cross", preset), ("self", preset), view)
@@ -149,19 +149,22 @@ def findings(measured: Measured) -> list[Finding]:
     both = [data for data in measured.data if {*SERIES, *PROCESSES} <= {*measured.baselines(data, view)}]
     series, processes = (_mean_of(measured, both, names, view) for names in (SERIES, PROCESSES))
     equal = (
-        f"the mean over methods and the {len(both)} sets with all of them is {number(series)} for the former, "
-        f"{number(processes)} for the latter"
+        f"the mean over methods and the {len(both)} sets that have all of them is {number(series)} for time-series "
+        f"methods and {number(processes)} for point processes"
     )
     return [
         Finding(
-            "SelfAttn and CrossAttn rank above all nine baselines, but for Rank-THP on Twitter (MAP).",
+            "SelfAttn and CrossAttn rank above all nine baselines, except for Rank-THP on Twitter (MAP).",
             _above_baselines(measured, view),
         ),
         Finding("CrossAttn is above SelfAttn on all sets (MAP, every candidate scored by it).", counted(second)),
         _hashed(measured, view),
-        Finding("Point processes trained for ranking are above the same without it, on all sets.", counted(ranked)),
         Finding(
-            "Time-series methods and point processes without ranking are about equal.",
+            "Point processes that are trained for ranking are above the same ones without that, on all sets.",
+            counted(ranked),
+        ),
+        Finding(
+            "Time-series methods and point processes without training for ranking are about equal.",
             "" if np.isnan(series + processes) else equal,
         ),
     ]
@@ -173,12 +176,14 @@ def _above_baselines(measured: Measured, view: View) -> str:
         (nine, _), (every, sets) = (above_all(measured, row, names, view) for names in (NINE, list(BASELINES)))
         if sets:
             found.append(f"`{label(row)}` {nine} and {of(every, sets)}")
-    head = f"number of sets on which it is above the best of the nine, and of all {len(BASELINES)} baselines: "
+    head = (
+        f"sets on which a model is above the best of the nine, and above the best of all {len(BASELINES)} baselines: "
+    )
     return head + ", ".join(found) if found else ""
 
 
 def _hashed(measured: Measured, view: View) -> Finding:
-    """The paper calls the loss of Hash-CrossAttn significant in its introduction, and shows none in its tables."""
+    """Check a claim: the paper calls the loss of Hash-CrossAttn significant, and its tables show none."""
     paper = [a - b for a, b in zip(paper_values.MAP["Hash-CrossAttn"], paper_values.MAP["CrossAttn"], strict=True)]
     found = []
     for preset in ("paper", "default"):
@@ -187,18 +192,18 @@ def _hashed(measured: Measured, view: View) -> Finding:
             low, high = (choose(gains, key=lambda data: gains[data]) for choose in (min, max))
             below = of(sum(gain <= -DIFFERENT for gain in gains.values()), len(gains))
             found.append(
-                f"`hash-cross ({preset})` less `cross ({preset})` is {number(gains[low], '+.1f')} ({low}) to "
-                f"{number(gains[high], '+.1f')} ({high}), below on {below} sets"
+                f"`hash-cross ({preset})` minus `cross ({preset})` is {number(gains[low], '+.1f')} ({low}) to "
+                f"{number(gains[high], '+.1f')} ({high}); it is below on {below} sets"
             )
     return Finding(
-        "Hash-CrossAttn loses significantly against CrossAttn in exchange for its speed (introduction); in its tables "
-        f"the two are about equal, MAP within {max(map(abs, paper)):.1f} points.",
+        "Hash-CrossAttn is significantly worse than CrossAttn in exchange for its speed (introduction). In the paper's "
+        f"tables the two are about equal: their MAP differs by at most {max(map(abs, paper)):.1f} points.",
         "; ".join(found),
     )
 
 
 def above_all(measured: Measured, row: Row, others: list[str], view: View, corpus: str = "seen") -> tuple[int, int]:
-    """On how many sets a row has a higher MAP than all of the others, and on how many all of them were measured."""
+    """Return on how many sets a row has a higher MAP than all others, and on how many all of them were measured."""
     won, sets = 0, 0
     for data in measured.data:
         mine = measured.mean(row_fit(data, row, corpus), view)

@@ -15,9 +15,9 @@ CUTS: dict[Cut, tuple[int, int] | None] = {"whole": None, "10-50": (10, 50), "50
 
 
 def cut_queries(queries: EventSequences, cut: Cut, seed: int) -> EventSequences:
-    """A run of Unif(low, high) events of every query at a uniform place; a query that is shorter stays whole.
+    """Cut a run of Unif(low, high) events out of every query at a random place; shorter queries stay whole.
 
-    Each keeps its id, by which queries are drawn: the same ones are asked whole and cut.
+    Queries keep their ids. They are drawn by id, so the same queries are asked whole and cut.
     """
     bounds = CUTS[cut]
     if bounds is None:

@@ -1,4 +1,4 @@
-"""Figures: panels of one size, colours that tell apart for everyone, and files that are equal when their content is."""
+"""Figures: panels of equal size, colours for colour-blind readers too, and the same file for the same content."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours without the yellow, which is too light for a line on white, then a grey and a dark violet.
+#: Okabe and Ito's colours without yellow, which is too light for a line on white, then a grey and a dark violet.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#8C8C8C", "#5D3A9B")
-#: Shapes, with the sizes at which they look equally large, and dashes that tell apart without colour.
+#: Shapes with the sizes at which they look equally large, and dashes that differ without colour.
 MARKERS = (("o", 5.5), ("s", 5.0), ("^", 6.0), ("D", 5.0), ("v", 6.0), ("*", 9.0), ("P", 7.0), ("X", 7.0), ("d", 7.0))
 DASHES: tuple[tuple[int, tuple[float, ...]], ...] = (
     (0, ()),
@@ -32,7 +32,7 @@ DASHES: tuple[tuple[int, tuple[float, ...]], ...] = (
 
 
 def panels(number: int, columns: int = 3, width: float = 4.0, height: float = 3.1) -> tuple[Figure, list[Axes]]:
-    """A figure of `number` panels in rows of `columns`."""
+    """Return a figure with `number` panels in rows of `columns`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -50,7 +50,7 @@ def panels(number: int, columns: int = 3, width: float = 4.0, height: float = 3.
 
 
 def legend(figure: Figure, named: Mapping[str, Artist], columns: int = 4) -> None:
-    """One legend for all panels: where a panel is left over, else below them."""
+    """Draw one legend for all panels: in a panel that is left over, else below them."""
     spare = [axis for axis in figure.axes if not axis.get_visible()]
     if spare:
         spare[0].set_visible(True)
@@ -62,19 +62,19 @@ def legend(figure: Figure, named: Mapping[str, Artist], columns: int = 4) -> Non
 
 
 def named_lines(axes: Sequence[Axes]) -> dict[str, Artist]:
-    """What any of the panels shows, named once."""
+    """Return the lines of all panels by name, each once."""
     return {name: handle for axis in axes for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)}
 
 
 def short_unit(largest: float, unit: str) -> tuple[float, str]:
-    """A factor and a name under which times up to the largest are numbers that can be read."""
+    """Return a factor and a unit that turn small times into readable numbers."""
     if unit in ("s", "second", "seconds") and 0 < largest < 0.5:
         return (1e3, "ms") if largest >= 5e-4 else (1e6, "µs")
     return 1.0, unit
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write a PNG without date or version in it, of 256 colours: a third of the bytes, and no eye sees it."""
+    """Write a PNG of 256 colours, a third of the bytes, without a date or a version in it."""
     from PIL import Image
 
     folder.mkdir(parents=True, exist_ok=True)

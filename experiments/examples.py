@@ -1,4 +1,4 @@
-"""Looks at single queries, for figures: one that is neither lucky nor unlucky, its hits, and what unwarping does."""
+"""Single queries for figures: a typical query with its hits, and what unwarping does to a typical pair."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.self_attention.model import SelfAttention
 
 MOST = 60  # events of a sequence that are kept
-GRID = 101  # times at which U is looked at
+GRID = 101  # times at which U is computed
 
 
 def best_hits(model: RelevanceModel, task: RankingTask, number: int) -> dict[str, Any]:
-    """The query with the median AP and its best hits."""
+    """Return the query with the median AP and its best hits."""
     row, answers = _median_query(model, task)
     relevant = set(task.relevance.of(row).tolist())
     best = answers.top_rows[row, :number].tolist()
@@ -36,7 +36,7 @@ def best_hits(model: RelevanceModel, task: RankingTask, number: int) -> dict[str
 
 
 def unwarped_pair(model: SelfAttention, task: RankingTask) -> dict[str, Any]:
-    """U on a grid, and a relevant pair, the query before and after U: the same pair whatever the model."""
+    """Return U on a grid, and a relevant pair with the query before and after U; all models get the same pair."""
     warp = model.network.unwarp
     if warp is None:
         raise UserError("the model has no unwarping")
@@ -56,7 +56,7 @@ def unwarped_pair(model: SelfAttention, task: RankingTask) -> dict[str, Any]:
 
 
 def typical_pair(task: RankingTask) -> tuple[int, int]:
-    """The query with the median number of events, and the relevant sequence whose number is nearest."""
+    """Return the query with the median number of events, and the relevant sequence nearest to it in length."""
     order = np.argsort(task.queries.lengths, kind="stable")
     row = int(order[len(order) // 2])
     relevant = np.sort(task.relevance.of(row))
@@ -76,5 +76,5 @@ def _events(sequence: EventSequence, **more: Any) -> dict[str, Any]:
 
 
 def _short(times: FloatArray) -> list[float]:
-    """Eight digits are more than a figure shows, even of a difference of two times."""
+    """Return the times with eight digits, more than a figure shows even of a difference of two times."""
     return [float(f"{time:.8g}") for time in times.tolist()]

@@ -1,4 +1,4 @@
-"""`hashing`: what the ways to candidates keep of nDCG@10, against how many fewer comparisons they take."""
+"""`hashing`: how much of nDCG@10 each way to find candidates keeps, and how many comparisons it saves."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ NAMES = {
     "multi-probe": "multi-probe (ITQ codes)",
     "cells": "cells (as in the index)",
 }
-SPACING = 1.5  # factor between two points of a curve that have a sign
-SHARES = (0.1, 0.02)  # of the corpus compared, at which the tables read the curves
+SPACING = 1.5  # least factor between two points of a curve that get a marker
+SHARES = (0.1, 0.02)  # shares of the corpus at which the tables read the curves
 
 Curves = dict[tuple[str, str], list[Point]]
 
 
 def measure(lab: Lab) -> None:
-    """One cell a data set and way, all on the embeddings of the same model."""
+    """Measure one cell per data set and way, all on the embeddings of the same model."""
 
     @lru_cache(maxsize=1)
     def embedded(fit: Fit) -> tuple[Vectors, Vectors, Relevance]:
@@ -63,13 +63,13 @@ def measure(lab: Lab) -> None:
 
 
 def curves(measured: Measured) -> Curves:
-    """Points by data set and way, in the order of the legend."""
+    """Return the points by data set and way, in the order of the legend."""
     found = {(c["data"], c["way"]): r["points"] for c, r in measured.pieces["hashing"] if "points" in r}
     return {(data, way): found[data, way] for data in measured.data for way in WAYS if (data, way) in found}
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """The figure, and a table at one share of comparisons."""
+    """Return the figure, and a table for each of `SHARES`."""
     found = curves(measured)
     if not found:
         return f"## Hashing\n\n{NOTHING}"
@@ -78,19 +78,20 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Hashing",
-            "nDCG@10 of test queries on the embeddings of `self (default)`, seed 0, corpus seen, as a share of that of "
-            "exhaustive search (the star), against the factor by which comparisons are fewer. Bucket methods are the "
-            f"paper's: {TABLES} tables of L bits of a {BITS}-bit code, the union of the query's buckets is ranked, and "
-            f"L, from 1 to {LENGTHS[-1]}, makes the curve. The paper's objective has the weights η of its table on the "
-            "sets that it has, equal ones elsewhere; what an ablation leaves is scaled to the same sum. Multi-probe "
-            "visits further buckets, cells are inverted lists with centres (comparing with these counts, comparing "
-            "codes does not); there the number of wanted candidates makes the curve. A curve ends where fewer than "
-            f"{K} sequences are compared, or with all bits in use: one that ends early has many sequences with equal "
-            "codes, and no number of bits tells them apart.",
-            picture("hashing", "nDCG@10 against the reduction in comparisons, one panel a data set"),
+            "nDCG@10 of test queries, as a share of exhaustive search (the star), against the factor by which "
+            "comparisons are reduced. All ways search the embeddings of `self (default)`, seed 0, corpus seen. The "
+            f"bucket methods are the paper's: {TABLES} tables of L bits of a {BITS}-bit code; the union of the query's "
+            f"buckets is ranked, and varying L from 1 to {LENGTHS[-1]} makes the curve. The paper's objective has the "
+            "weights η of the paper's table, or equal ones for a set that is not in it; an ablation scales the "
+            "remaining weights to the same sum. Multi-probe visits further buckets, and cells are inverted lists with "
+            "centres; for both, varying the number of wanted candidates makes the curve. Comparing with a centre "
+            f"counts, comparing codes does not. A curve ends where fewer than {K} sequences are compared, or where all "
+            "bits are in use: a curve that ends early has many sequences with equal codes, which no number of bits can "
+            "separate.",
+            picture("hashing", "nDCG@10 against the reduction in comparisons, one panel per data set"),
             "nDCG@10 in points at two shares of the corpus compared, read off the curves (linear in the logarithm of "
-            "the share); a dash where a curve does not get there. Where two ways are counted against each other, a "
-            "curve that does not get there is below one that does, and a set that neither reaches is not counted:",
+            "the share). A dash means that a curve does not reach this share. Where two ways are compared, a curve "
+            "that does not reach the share counts as lower, and a set where neither reaches it is left out.",
             *(_table(found, share) for share in SHARES),
         ]
     )
@@ -110,8 +111,10 @@ def _table(found: Curves, share: float) -> str:
 
 
 def at_share(points: list[Point], share: float) -> float:
-    """nDCG@10 of a curve at a share of comparisons, between two points linear in log(share); NaN where it does not
-    get there."""
+    """Return nDCG@10 of a curve at a share of comparisons, linear in log(share) between two points.
+
+    NaN if the curve does not reach this share.
+    """
     usable = [p for p in points if p["compared"] > 0]
     if not usable or min(p["compared"] for p in usable) > share:
         return float("nan")
@@ -121,11 +124,11 @@ def at_share(points: list[Point], share: float) -> float:
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """The paper's statements on hashing, at the first of the shares."""
+    """Return the paper's claims about hashing, checked at the first of `SHARES`."""
     found = curves(measured)
 
     def above(first: str, second: str) -> tuple[int, int]:
-        """Sets where the first is higher, of those where one gets there; a curve that does not is below."""
+        """Return on how many sets the first is higher, and how many sets at least one of the two curves reaches."""
         pairs = [
             [np.nan_to_num(100 * at_share(found.get((data, way), []), SHARES[0]), nan=-1.0) for way in (first, second)]
             for data in measured.data
@@ -135,19 +138,19 @@ def findings(measured: Measured) -> list[Finding]:
 
     at = f"with {100 * SHARES[0]:g} % compared"
     learned = {
-        f"{at} the paper's objective is above hyperplanes on": above("paper", "hyperplanes"),
+        f"{at}, the paper's objective is above hyperplanes on": above("paper", "hyperplanes"),
         "the default objective is above hyperplanes on": above("default", "hyperplanes"),
         "ITQ is above hyperplanes on": above("rotation", "hyperplanes"),
         "multi-probe is above ITQ without further buckets on": above("multi-probe", "rotation"),
     }
     terms = {
-        f"the whole objective is above itself {NAMES[way]} on": above("paper", way)
+        f"the whole objective is above the one {NAMES[way]} on": above("paper", way)
         for way in WAYS
         if way.startswith("paper-")
     }
     return [
-        Finding("At equal comparisons the learned hash keeps more than random hyperplanes.", counted(learned)),
-        Finding("Each of the objective's terms helps, η1 most.", f"{at} {counted(terms)}" if counted(terms) else ""),
+        Finding("With equal comparisons, the learned hash is better than random hyperplanes.", counted(learned)),
+        Finding("Each term of the objective helps, η1 most.", f"{at}, {counted(terms)}" if counted(terms) else ""),
     ]
 
 
@@ -168,7 +171,7 @@ def _draw(found: Curves, folder: Path) -> None:
 
 def _panel(axis: Axes, ways: dict[str, list[Point]]) -> None:
     whole = at_share(ways.get("exhaustive", []), 1)
-    relative = whole > 0  # else there is nothing to compare with, as long as exhaustive search is not measured
+    relative = whole > 0  # False while exhaustive search is not measured: there is nothing to compare with
     unit = 100 / whole if relative else 100.0
     axis.set_ylabel(f"nDCG@10, {'% of exhaustive' if relative else 'points'}", fontsize=9)
     for way, points in ways.items():
@@ -185,7 +188,7 @@ def _panel(axis: Axes, ways: dict[str, list[Point]]) -> None:
 
 
 def _spread(x: list[float]) -> list[int]:
-    """Points that get a sign: the last, and before it those that are not too near to the one after."""
+    """Return the points that get a marker: the last one, and before it those that are not too close to the next."""
     kept: list[int] = []
     for place in range(len(x) - 1, -1, -1):
         if not kept or x[kept[-1]] / x[place] > SPACING:

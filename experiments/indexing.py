@@ -1,4 +1,4 @@
-"""What it takes to index a corpus and to search it, on one core."""
+"""Time the index: embed a corpus, make an index, open it, search it, on one core."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from neuroseqret.index.index import Index
 from neuroseqret.models.base import Embedder
 
 ASKED = 100  # queries whose search is timed
-FEW = 8  # sequences of the index that is made before anything is timed
+FEW = 8  # sequences of the small index that is made first, untimed
 
 
 def times(model: Embedder, task: RankingTask) -> dict[str, Any]:
-    """CPU time of embedding, of making an index and of single searches; wall-clock of opening it."""
+    """Return the CPU times of embedding, indexing and single searches, and the wall-clock time of opening the index."""
     _warm_up(model, task)
     begun = time.process_time()
     model.embed(task.corpus, "corpus", unknown_marks="keep")
@@ -51,7 +51,7 @@ def times(model: Embedder, task: RankingTask) -> dict[str, Any]:
 
 
 def _warm_up(model: Embedder, task: RankingTask) -> None:
-    """Embed and search a few sequences once: what is compiled at its first use is not counted for the first set."""
+    """Embed and search a few sequences, so that what is compiled at its first use is not timed."""
     with tempfile.TemporaryDirectory() as place:
         Index.create(model, Path(place) / "index", task.corpus[:FEW]).refresh()
         index = Index.open(Path(place) / "index")

@@ -18,19 +18,19 @@ ROWS = [row for row in plan.rows() if row[0] in plan.SHORTENED]
 
 
 def measure(lab: Lab) -> None:
-    """Nothing of its own: `accuracy` asks with cut queries too."""
+    """Measure `accuracy`, which asks with cut queries too."""
     accuracy.measure(lab)
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """One table a length; whole queries are those of the accuracy tables."""
+    """Return one table per length; whole queries are in the accuracy tables."""
     parts = [
         "## Query lengths",
-        "MAP in points, the whole corpus ranked, corpus seen; in brackets the difference to whole queries, whose MAP "
-        "is in the first table of accuracy. A run of Unif(10, 50) or Unif(50, 100) events is cut out of every test "
-        "query at a random place, the same for all methods; a query that is shorter stays whole, so a set of short "
-        "sequences changes little. Models and baselines are those of the accuracy tables, trained with whole queries. "
-        "(The paper's caption says Unif(10, 50), its table's head 10 to 20.)",
+        "MAP in points, with the whole corpus ranked and the corpus seen. In brackets is the difference to whole "
+        "queries, whose MAP is in the first accuracy table. A run of Unif(10, 50) or Unif(50, 100) events is cut out "
+        "of every test query at a random place, the same for all methods. A shorter query stays whole, so a set of "
+        "short sequences changes little. Models and baselines are those of the accuracy tables, trained with whole "
+        "queries. (The caption of the paper's table says Unif(10, 50), the head of the table 10 to 20.)",
     ]
     for cut, title in TITLES.items():
         columns = [_column(measured, data, View(queries=cut)) for data in measured.data]
@@ -50,30 +50,30 @@ def _column(measured: Measured, data: str, view: View) -> list[str]:
 
 
 def _change(measured: Measured, data: str, row: Row, view: View) -> float:
-    """What cutting the queries changes in points."""
+    """Return how much MAP changes when queries are cut, in points."""
     return measured.mean(row_fit(data, row), view) - measured.mean(row_fit(data, row), View())
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """The paper's statements on query lengths."""
+    """Return the paper's claims about query lengths."""
     lower, above, hashed = {}, {}, []
     rows: tuple[Row, Row] = ("cross", "default"), ("rank-thp", "default")
     for cut, title in TITLES.items():
         view = View(queries=cut)
         changes = [_change(measured, data, row, view) for data in measured.data for row in ROWS]
-        changed = [change for change in changes if abs(change) >= DIFFERENT]  # leaves out NaN too
-        lower[f"with {title} MAP is lower in"] = sum(change < 0 for change in changed), len(changed)
-        above[f"with {title} `cross (default)` is above `rank-thp` on"] = measured.above(*rows, view)
+        changed = [change for change in changes if abs(change) >= DIFFERENT]  # NaN is left out too
+        lower[f"with {title}, MAP is lower for"] = sum(change < 0 for change in changed), len(changed)
+        above[f"with {title}, `cross (default)` is above `rank-thp` on"] = measured.above(*rows, view)
     for view, title in ((View(), "whole queries"), *((View(queries=cut), title) for cut, title in TITLES.items())):
         gains = measured.gains(("hash-cross", "default"), ("cross", "default"), view)
         if gains:
             hashed.append(f"{number(float(np.mean(list(gains.values()))), '+.1f')} points with {title}")
-    pairs_changed = "pairs of method and set that the cut changes"
+    pairs_changed = "pairs of method and set whose MAP changes"
     return [
-        Finding("The shorter the query, the lower is MAP.", counted(lower, pairs_changed)),
+        Finding("The shorter the query, the lower the MAP.", counted(lower, pairs_changed)),
         Finding("CrossAttn is above Rank-THP for short queries too.", counted(above)),
         Finding(
             "With short queries Hash-CrossAttn gains more than with whole ones.",
-            f"`hash-cross (default)` less `cross (default)` is on average {', '.join(hashed)}" if hashed else "",
+            f"`hash-cross (default)` minus `cross (default)` is on average {', '.join(hashed)}" if hashed else "",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Markdown: tables, numbers in points, marks of significance, and the paper's claims beside what is found."""
+"""Markdown: tables, numbers, lists of names, and the paper's claims beside what is found here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING = "Not measured yet."
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper says, and what the cells say (nothing: not measured), without a full stop."""
+    """What the paper claims, and what the cells say, without a full stop; empty if nothing was measured."""
 
     claim: str
     found: str
@@ -27,14 +27,14 @@ class Finding:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> str:
-    """A table whose first `text` columns are text and whose others are numbers."""
+    """Return a table whose first `text` columns are text and whose others are numbers."""
     lines = [head, ["---"] * text + ["---:"] * (len(head) - text), *rows]
-    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)  # a data set may be called so
+    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)  # the name of a data set may have a bar
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
 def measured_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same without the rows and columns in which nothing was measured."""
+    """Return a table without the rows and columns in which nothing was measured."""
     kept = [row for row in rows if any(map(_is_known, row[1:]))]
     columns = [0, *(k for k in range(1, len(head)) if any(_is_known(row[k]) for row in kept))]
     return table([head[k] for k in columns], [[row[k] for k in columns] for row in kept]) if kept else NOTHING
@@ -45,7 +45,7 @@ def _is_known(cell: str) -> bool:
 
 
 def points(values: FloatArray, places: int = 1) -> str:
-    """Mean and standard deviation over seeds (of a sample: n - 1); a single value has no deviation."""
+    """Return mean ± standard deviation over seeds (of a sample: n - 1); a single value has no deviation."""
     if not len(values):
         return MISSING
     spread = f" ± {deviation(values):.{places}f}" if len(values) > 1 else ""
@@ -53,25 +53,25 @@ def points(values: FloatArray, places: int = 1) -> str:
 
 
 def point_column(values: Sequence[FloatArray]) -> list[str]:
-    """A column of a table: one array of seeds a row, the best in bold."""
+    """Return a column of a table from one array of seeds per row, the best in bold."""
     means = [float(one.mean()) if len(one) else float("nan") for one in values]
     places = decimals(means)
     return bold_best([points(one, places) for one in values], means)
 
 
 def deviation(values: FloatArray) -> float:
-    """Standard deviation of a sample; NaN where there are not two values."""
+    """Return the standard deviation of a sample; NaN for fewer than two values."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def decimals(values: Sequence[float]) -> int:
-    """Two where all numbers of a column are below 10, since a tenth would hide what tells them apart; else one."""
+    """Return 2 if all numbers of a column are below 10, where one decimal would hide differences; else 1."""
     known = [abs(value) for value in values if not math.isnan(value)]
     return 2 if known and max(known) < 10 else 1
 
 
 def number(value: float, form: str = ".1f") -> str:
-    """A number with a real minus sign and no sign where it rounds to zero, or a dash where there is none."""
+    """Return a number with a proper minus sign, without a sign if it rounds to zero; a dash for NaN."""
     if math.isnan(value):
         return MISSING
     shown = format(value, form)
@@ -79,12 +79,12 @@ def number(value: float, form: str = ".1f") -> str:
 
 
 def percent(share: float) -> str:
-    """`70 %`."""
+    """Return a share as `70 %`."""
     return f"{100 * share:.0f} %"
 
 
 def bold_best(column: Sequence[str], means: Sequence[float]) -> list[str]:
-    """The cell with the highest mean in bold, and all that print the same mean."""
+    """Return the column with the highest mean in bold, and all cells that print the same mean."""
     known = [mean for mean in means if not math.isnan(mean)]
     best = _mean_of(column[list(means).index(max(known))]) if known else ""
     return [
@@ -98,26 +98,26 @@ def _mean_of(cell: str) -> str:
 
 
 def details(summary: str, text: str) -> str:
-    """A part that is shown on a click."""
+    """Return a section that opens on a click."""
     return f"<details>\n<summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
 def picture(name: str, alt: str) -> str:
-    """A figure of the folder beside the document."""
+    """Return a figure from the folder beside the page."""
     return f"![{alt}](figures/{name}.png)"
 
 
 def of(part: int, whole: int) -> str:
-    """`3 of 8`."""
+    """Return `3 of 8`."""
     return f"{part} of {whole}"
 
 
 def counted(counts: Mapping[str, tuple[int, int]], what: str = "sets") -> str:
-    """`text` on 3 of 8 sets; ...: what was counted, without what there was nothing to count of."""
+    """Return `text 3 of 8 sets; ...`, without the counts whose total is 0."""
     return "; ".join(f"{text} {of(*count)} {what}" for text, count in counts.items() if count[1])
 
 
 def listed(names: Sequence[str]) -> str:
-    """`a, b and c`, or `none`."""
+    """Return `a, b and c`, or `none`."""
     names = list(names)
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "none"

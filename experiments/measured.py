@@ -1,4 +1,4 @@
-"""All cells, read once: what every table and figure is made of."""
+"""All cells in memory: every table and figure is made from them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from neuroseqret.methods.registry import BASELINES, MODELS
 Row = tuple[str, str]  # method and preset
 
 LEVEL = 0.05  # of significance, after Holm's correction
-DIFFERENT = 0.05  # points: less is rounding, and counts for nobody
+DIFFERENT = 0.05  # points: a smaller difference is rounding and does not count
 RANKED = {"full": "the whole corpus", "sampled": "lists as in the paper"}  # what a protocol ranks, in a table
 
 
 class Measured:
-    """Results by what was fitted (seeds together) and how it was asked; those of further experiments by their name."""
+    """Results by fit (all seeds together) and view, and the pieces of other experiments by the experiment's name."""
 
     def __init__(self, cells: ResultCells) -> None:
         self.results: dict[tuple[Fit, View], dict[int, Result]] = defaultdict(dict)
@@ -36,11 +36,11 @@ class Measured:
                 task = config["content"], config["max_queries"]
                 self._take(config, result)
             except (KeyError, TypeError, ValueError) as error:
-                raise UserError(f"{file}: is no cell of an experiment ({error!r}); remove it") from error
+                raise UserError(f"{file}: is not a cell of an experiment ({error!r}); remove it") from error
             if asked.setdefault(config["data"], task) != task:
                 raise UserError(
-                    f"{file}: is of other data called {config['data']!r}, or of other queries, than the cells beside "
-                    "it, and cannot be compared with them; keep them apart by --out"
+                    f"{file}: was measured on other data called {config['data']!r}, or with other queries, than the "
+                    "cells beside it; keep cells that cannot be compared apart by --out"
                 )
         self.commits = sorted(cells.commits())
 
@@ -54,47 +54,47 @@ class Measured:
         self.configs.append(config)
 
     def with_seeds(self, seeds: Set[int]) -> Measured:
-        """The same without what other seeds gave."""
+        """Return a copy with the results of these seeds only."""
         only = copy(self)
         only.results = {key: {s: by_seed[s] for s in by_seed if s in seeds} for key, by_seed in self.results.items()}
         return only
 
     def common_seeds(self, first: Fit, second: Fit, view: View) -> set[int]:
-        """Seeds with which both were measured."""
+        """Return the seeds with which both were measured."""
         answered = (self.results.get((fit, view), {}).items() for fit in (first, second))
         one, other = ({seed for seed, result in found if "error" not in result} for found in answered)
         return one & other
 
     @property
     def data(self) -> list[str]:
-        """Names of the data sets."""
+        """The names of the data sets."""
         return sorted({config["data"] for config in self.configs})
 
     @property
     def seeds(self) -> int:
-        """How many seeds anything was trained with."""
+        """The largest number of seeds of any method."""
         return max((config["seed"] + 1 for config in self.configs), default=0)
 
     def answered(self, fit: Fit, view: View) -> list[Result]:
-        """Results of all seeds that did not fail."""
+        """Return the results of all seeds that did not fail."""
         by_seed = self.results.get((fit, view), {})
         return [by_seed[seed] for seed in sorted(by_seed) if "error" not in by_seed[seed]]
 
     def values(self, fit: Fit, view: View, measure: str = "AP") -> FloatArray:
-        """The mean over queries, one number a seed, in points (0 to 100)."""
+        """Return the mean over queries in points (0 to 100), one number per seed."""
         return 100 * np.array([result["measures"][measure] for result in self.answered(fit, view)])
 
     def failed(self, fit: Fit, view: View) -> bool:
-        """Whether it was tried, and no seed gave an answer."""
+        """Return whether it was tried and every seed failed."""
         return bool(self.results.get((fit, view))) and not self.answered(fit, view)
 
     def mean(self, fit: Fit, view: View, measure: str = "AP") -> float:
-        """The mean over seeds, in points; NaN where nothing was measured."""
+        """Return the mean over seeds in points; NaN if nothing was measured."""
         values = self.values(fit, view, measure)
         return float(values.mean()) if len(values) else float("nan")
 
     def by_query(self, fit: Fit, view: View, measure: str = "AP") -> FloatArray | None:
-        """One number a query, the mean over seeds, in points; None where it was not kept."""
+        """Return one number per query, the mean over seeds, in points; None if they were not kept."""
         results = [result.get("ten_thousandths", {}) for result in self.answered(fit, view)]
         kept = [values[measure] for values in results if measure in values]
         if len({len(one) for one in kept}) != 1:
@@ -103,14 +103,14 @@ class Measured:
         return averaged
 
     def baselines(self, data: str, view: View, corpus: str = "seen", measure: str = "AP") -> list[str]:
-        """Baselines that answered, best first."""
+        """Return the baselines that were measured, best first."""
         means = {b: self.mean(row_fit(data, (b, "default"), corpus), view, measure) for b in BASELINES}
         return sorted((b for b in means if not np.isnan(means[b])), key=lambda b: -means[b])
 
     def p_values(self, pairs: Sequence[tuple[Fit, Fit]], view: View, measure: str) -> FloatArray:
-        """p-values of paired randomisation tests over queries; NaN where one of the pair has no values a query.
+        """Return p-values of paired randomisation tests over queries; NaN where values per query are missing.
 
-        They are not corrected yet: what belongs to one table is given to `holm` together.
+        They are not corrected: pass all p-values of a table to `holm` together.
         """
         p = np.full(len(pairs), np.nan)
         alike: dict[tuple[str, int], list[tuple[int, FloatArray, FloatArray]]] = defaultdict(list)
@@ -124,7 +124,7 @@ class Measured:
         return p
 
     def gains(self, first: Row, second: Row, view: View, corpus: str = "seen", measure: str = "AP") -> dict[str, float]:
-        """What the first row has more than the second, in points, on the data sets on which both were measured."""
+        """Return the first row's mean less the second's, in points, for each data set that has both."""
         found = {
             data: self.mean(row_fit(data, first, corpus), view, measure)
             - self.mean(row_fit(data, second, corpus), view, measure)
@@ -133,16 +133,16 @@ class Measured:
         return {data: gain for data, gain in found.items() if not np.isnan(gain)}
 
     def above(self, first: Row, second: Row, view: View) -> tuple[int, int]:
-        """On how many data sets the first row has a MAP that is higher, not by rounding; on how many both have one."""
+        """Return on how many data sets the first row's MAP is higher, not by rounding, and how many have both."""
         gains = self.gains(first, second, view)
         return sum(gain >= DIFFERENT for gain in gains.values()), len(gains)
 
 
 def row_fit(data: str, row: Row, corpus: str = "seen") -> Fit:
-    """The fit of a row of the accuracy table, all seeds together."""
+    """Return the fit of a row of the accuracy table, all seeds together."""
     return Fit(data=data, method=row[0], preset=row[1], corpus=corpus)  # type: ignore[arg-type]
 
 
 def label(row: Row) -> str:
-    """How a row is called; only the models have presets."""
+    """Return the name of a row; only models have presets."""
     return f"{row[0]} ({row[1]})" if row[0] in MODELS else row[0]

@@ -1,4 +1,4 @@
-"""What is measured: methods, presets, seeds and corpora of the grid, in the order in which they are run."""
+"""What is measured: methods, presets, seeds and corpora, in the order in which they are run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from experiments.cutting import CUTS, Cut
 from neuroseqret.evaluation.protocol import Condition, Protocol
 from neuroseqret.methods.registry import BASELINES, MODELS
 
-#: Methods that get one seed: it changes nothing, but for the validation queries by which `sharp`, which is not
-#: trained, chooses its one number.
+#: Methods that get one seed because they are not trained. (For `sharp` the seed only chooses the validation queries by
+#: which it picks its one number.)
 DETERMINISTIC = frozenset({"histogram", "mass", "sharp", "udtw"})
-#: Methods whose queries are also cut short: those of the paper's tables, and the simple strong ones.
+#: Methods that are also asked with shortened queries: those of the paper's tables, and the strong simple ones.
 SHORTENED = frozenset({"histogram", "histogram-metric", "rank-rmtpp", "rank-thp", *MODELS})
 CORPORA: tuple[Condition, ...] = ("seen", "unseen")
 
 
 class Fit(BaseModel):
-    """A method as it is fitted; `variant` is one of `experiments.variants`, or nothing."""
+    """A method as it is fitted; `variant` is one of `experiments.variants`, or empty."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,7 +32,7 @@ class Fit(BaseModel):
 
     @property
     def name(self) -> str:
-        """The folder and the beginning of the name of its cells."""
+        """The folder and the beginning of the names of its cells."""
         row = "+".join(filter(None, (self.method, "" if self.preset == "default" else self.preset, self.variant)))
         return f"{self.data}/{row}/seed{self.seed}-{self.corpus}"
 
@@ -51,13 +51,13 @@ class View(BaseModel):
 
 
 def rows() -> list[tuple[str, str]]:
-    """Method and preset of every row of the accuracy table: baselines, then the models, as the paper has them."""
+    """Return method and preset of every row of the accuracy table: baselines, then models, in the paper's order."""
     models = [(name, preset) for preset in ("paper", "default") for name in MODELS]
     return [(name, "default") for name in BASELINES] + models
 
 
 def accuracy(data: Sequence[str], seeds: int) -> Iterator[Fit]:
-    """The first seed of everything before the second of anything, so that a cut-off run has a whole table."""
+    """Yield all fits, the first seed of everything first, so that an interrupted run has a whole table."""
     for seed in range(seeds):
         for corpus in CORPORA:
             for method, preset in rows():
@@ -68,7 +68,7 @@ def accuracy(data: Sequence[str], seeds: int) -> Iterator[Fit]:
 
 
 def views(fit: Fit) -> list[View]:
-    """What is asked of a fitted method."""
+    """Return the views in which a fitted method is asked."""
     asked = [View(protocol="full"), View(protocol="sampled")]
     if fit.method in SHORTENED and fit.corpus == "seen" and not fit.variant:
         asked += [View(queries=cut) for cut in CUTS if cut != "whole"]

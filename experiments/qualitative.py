@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 PAPER = ("audio", "celebrity", "electricity", "health")  # the sets of the paper's figure
 HITS = 3
 LONG = 32  # letters: a longer name of a mark is broken at its first comma
-NAMED = 5  # marks with a colour and a sign of their own; the others share the last
+NAMED = 5  # marks with their own colour and marker; the others share the last
 
 
 def measure(lab: Lab) -> None:
-    """The paper's four sets where they are there, else the first four."""
+    """Measure on the four sets of the paper's figure, or else on the first four."""
 
     def look(fit: Fit) -> Result:
         return best_hits(lab.fitted(fit)[0], lab.task(fit, View()), HITS)
@@ -42,7 +42,7 @@ def measure(lab: Lab) -> None:
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """The figure, and what it shows in numbers."""
+    """Return the figure and how many of its hits are relevant."""
     shown = _looks(measured)
     if not shown:
         return f"## Queries and their hits\n\n{NOTHING}"
@@ -52,10 +52,10 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Queries and their hits",
-            f"Inter-event times (at most {MOST} events; colours and signs are marks) of a test query and its "
-            f"best {HITS} hits by `self (default)`, seed 0. The query is the one with the median AP of its set, so it "
-            "is neither picked nor lucky.",
-            picture("qualitative", "A query and its best hits as inter-event times with marks, one row a data set"),
+            f"Inter-event times of a test query and its best {HITS} hits by `self (default)`, seed 0, at most {MOST} "
+            "events each; colours and shapes are marks. The query is the one with the median AP of its set, so it is "
+            "neither hand-picked nor lucky.",
+            picture("qualitative", "A query and its best hits as inter-event times with marks, one row per data set"),
             "Relevant hits among them: "
             + listed([f"{count} of {len(shown[data]['hits'])} on {data}" for data, count in right.items()])
             + ".",
@@ -64,7 +64,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """The paper's statement on what hits look like, by the middle of their gaps."""
+    """Return the paper's claim about what hits look like, checked by their median gap."""
     ratios = []
     for data, result in _looks(measured).items():
         asked, *hits = (float(np.median(np.diff(s["times"]))) for s in (result["query"], *result["hits"]))
@@ -74,8 +74,8 @@ def findings(measured: Measured) -> list[Finding]:
     return [
         Finding(
             "The inter-event times of the best hits closely match those of the query.",
-            f"for one query a set (the figure at the end) the median gap of the best {HITS} hits is, as a factor of "
-            f"the query's, {listed(ratios)}"
+            f"for one query per set (the last figure), the median gap of the best {HITS} hits divided by the query's "
+            f"is {listed(ratios)}"
             if ratios
             else "",
         )
@@ -124,7 +124,7 @@ def _draw(shown: dict[str, Result], folder: Path) -> None:
 
 
 def _gaps(axis: Axes, one: dict[str, Any], common: list[int], result: Result, factor: float, low: float) -> None:
-    """Gap before each event but the first; events at the same time lie on the floor."""
+    """Draw the gap before each event but the first; events at the same time lie on the floor."""
     gaps, marks = np.maximum(factor * np.diff(one["times"]), low / 1.6), np.array(one["marks"][1:], int)
     axis.plot(np.arange(2, len(gaps) + 2), gaps, color="0.8", linewidth=0.8, zorder=1)
     for place, mark in enumerate([*common, None]):

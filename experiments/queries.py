@@ -1,4 +1,4 @@
-"""`queries`: what the models gain and lose query by query against the two best baselines of each data set."""
+"""`queries`: the gain of the models, query by query, over the two best baselines of each data set."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from neuroseqret.data.sequences import FloatArray
 
 ROWS: tuple[Row, ...] = (("self", "default"), ("cross", "default"))
 PAPER = ("rank-sahp", "rank-thp")  # the best baselines of the paper
-TIED = 0.1  # points of AP: less is no difference
-NEAR = 1.0  # points of AP: beyond them the axis of a set with few large gains is logarithmic
-COMPETITIVE = 0.7  # the paper's share of queries
+TIED = 0.1  # points of AP: a smaller difference is a tie
+NEAR = 1.0  # points of AP: beyond this the axis is logarithmic if a set has a few large gains
+COMPETITIVE = 0.7  # share of queries in the paper's claim
 
 
 def measure(lab: Lab) -> None:
-    """Nothing of its own: `accuracy` keeps AP query by query."""
+    """Measure `accuracy`, which keeps AP query by query."""
     accuracy.measure(lab)
 
 
 def gains(measured: Measured, baselines: Sequence[str] = ()) -> dict[tuple[str, Row, str], FloatArray]:
-    """Gain in AP of every query over the baselines (none given: the two best of each data set), highest first.
+    """Return the gain in AP of every query in points, highest first, by data set, model and baseline.
 
-    In points, by data set, model and baseline.
+    Without `baselines`, the two best of each data set are taken.
     """
     found = {}
     for data in measured.data:
@@ -43,13 +43,13 @@ def gains(measured: Measured, baselines: Sequence[str] = ()) -> dict[tuple[str, 
 
 
 def shares(gain: FloatArray) -> tuple[float, float, float]:
-    """Shares of queries won, tied and lost."""
+    """Return the shares of queries won, tied and lost."""
     won, lost = float((gain > TIED).mean()), float((gain < -TIED).mean())
     return won, float((np.abs(gain) <= TIED).mean()), lost
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """The figure and the shares."""
+    """Return the figure and the table of shares."""
     found = gains(measured)
     if not found:
         return f"## Query by query\n\n{NOTHING}"
@@ -62,24 +62,24 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Query by query",
-            "Gain in AP of the default models over the two best baselines of each set (the whole corpus ranked, corpus "
-            f"seen, AP averaged over seeds). Tied: within {TIED} points. Where an axis of the figure is logarithmic it "
-            f"is so beyond ±{NEAR:g} point: nearly all gains of such a set are small beside the largest.",
-            picture("queries", "Gain in AP of every query, sorted, one panel a data set"),
+            "Gain in AP of the default models over the two best baselines of each set, with the whole corpus ranked, "
+            f"the corpus seen and AP averaged over seeds. A difference of at most {TIED} points is a tie. Where nearly "
+            f"all gains of a set are small beside the largest, the axis is logarithmic beyond ±{NEAR:g} point.",
+            picture("queries", "Gain in AP of every query, sorted, one panel per data set"),
             table(["data", "model", "baseline", "won, %", "tied, %", "lost, %", "mean gain"], lines, text=3),
         ]
     )
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """The paper's statement on single queries."""
+    """Return the paper's claim about single queries."""
     most = f"at least {percent(COMPETITIVE)} of the queries"
     found = {}
     for who, baselines in ((listed([f"`{name}`" for name in PAPER]), PAPER), ("the two best baselines here", ())):
         kept = [1 - shares(gain)[2] >= COMPETITIVE for gain in gains(measured, baselines).values()]
-        found[f"against {who} won or tied on {most} in"] = sum(kept), len(kept)
-    claim = f"On {most} of every set the model is above Rank-SAHP and Rank-THP, its best baselines, or about equal."
-    return [Finding(claim, counted(found, "cases of set, model and baseline"))]
+        found[f"against {who}, a model wins or ties on {most} in"] = sum(kept), len(kept)
+    claim = f"On {most} of every set the model is above, or about equal to, Rank-SAHP and Rank-THP, its best baselines."
+    return [Finding(claim, counted(found, "cases (one per set, model and baseline)"))]
 
 
 def _draw(found: dict[tuple[str, Row, str], FloatArray], folder: Path) -> None:
@@ -87,7 +87,7 @@ def _draw(found: dict[tuple[str, Row, str], FloatArray], folder: Path) -> None:
 
     names = list(dict.fromkeys(data for data, _, _ in found))
     colours = dict(zip(dict.fromkeys(baseline for _, _, baseline in found), drawing.COLOURS, strict=False))
-    # Both models' lines are equally wide and often lie on each other: the first is light, so that the second shows.
+    # The lines of the two models often lie on each other: the first is light, so that the second is visible.
     looks: list[tuple[tuple[float, Sequence[float]], float]] = [((0, ()), 0.45), ((0, (3, 2)), 1.0)]
     styles = dict(zip(ROWS, looks, strict=True))
     figure, axes = drawing.panels(len(names), height=3.3)
@@ -115,6 +115,6 @@ def _draw(found: dict[tuple[str, Row, str], FloatArray], folder: Path) -> None:
 
 
 def _is_spike(gains: FloatArray) -> bool:
-    """Whether a few queries gain so much more than the others that a linear axis shows nothing of these."""
+    """Return whether a few gains are so large that a linear axis would hide all others."""
     size = np.abs(gains)
     return bool(np.quantile(size, 0.9) < 0.1 * size.max())

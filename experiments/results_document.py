@@ -1,4 +1,4 @@
-"""`docs/results.md`: every table and figure, how they were measured, and what is found; all of it from the cells."""
+"""`docs/results.md`: how things were measured, what was found, and every table and figure, all made from the cells."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ CLAIMS = (accuracy, ablation, unwarping, hashing, queries, lengths, runtime, qua
 
 
 def write(measured: Measured, document: Path, figures: Path) -> None:
-    """The document, and its figures in their folder."""
+    """Write the page, and its figures into their folder."""
     content = text(measured, figures)
     with new_file(document) as path:
         path.write_text(content, encoding="utf-8")
 
 
 def text(measured: Measured, figures: Path | None = None) -> str:
-    """The document; without a folder the figures are named in it and not drawn."""
+    """Return the page; without a folder, the figures are mentioned but not drawn."""
     parts = [
         _how(measured),
         _asked(measured),
@@ -60,27 +60,27 @@ def _how(measured: Measured) -> str:
     several = f" (cells with several budgets are mixed: {listed([f'{s:g} s' for s in seconds])})" if seconds[1:] else ""
     return f"""# Results
 
-Every number on this page is computed from the {len(measured.configs):,} cells in `results/cells`, one small file a
-measurement; a test makes the page anew from the cells and compares. See [experiments.md](experiments.md) for how to
-run it.
+Every number on this page is computed from the {len(measured.configs):,} cells in `results/cells`, one small file per
+measurement. A test regenerates the page from the cells and compares. [experiments.md](experiments.md) explains how to
+run the experiments.
 
     python -m experiments all --data DATA --seeds {measured.seeds}{budget}
 
-- **Data:** {listed(measured.data)}; the same queries, candidates and ties for all methods.
-- **Code:** a cell is measured again when the code behind its method changes what it computes, and only then, so cells
-  of {len(measured.commits)} commits stand side by side; `results/equal_code.json` lists changes after which all figures
-  were shown to be the same. A test holds that every cell is of today's code by this rule.
-- **Seeds:** up to {measured.seeds} of what is trained; one of {listed(sorted(DETERMINISTIC))}, which are not, and of
-  the ablation, hashing, unwarping and the examples.
-- **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for
-  all{several}; a second stage gets {100 * SECOND_STAGE:g} % more on top of the first stage that it needs. What comes
-  before and after training (features of the corpus, judging) is not cut off: what was spent stands under Run time.
-- **Queries:** test queries, at most {listed([str(n) for n in asked])} a set, drawn the same for all.
+- **Data:** {listed(measured.data)}. All methods get the same queries, the same candidates and the same order of ties.
+- **Versions:** every method has a version, which is raised by hand when what it computes changes; a test with golden
+  figures fails if it is not. A cell is measured again when a version behind it is raised. A change that moves no figure
+  leaves the cells as they are, so they come from {len(measured.commits)} commits.
+- **Seeds:** up to {measured.seeds} for methods that are trained; one for {listed(sorted(DETERMINISTIC))}, which are not
+  trained, and one for the ablation, hashing, unwarping and the examples.
+- **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for all{several}.
+  A second stage gets {100 * SECOND_STAGE:g} % more on top of its first stage. The budget does not cover what comes
+  before and after training (features of the corpus, validation); the section "Run time" shows what was really spent.
+- **Queries:** test queries, at most {listed([str(n) for n in asked])} per set, the same for all methods.
 - **Hyper-parameters** were chosen on validation queries only, but not with equal effort. Each trained baseline had one
-  search, three learning rates on two sets ([baselines.md](baselines.md)). `sharp` picks its gamma among {len(GAMMAS)}
-  values on validation queries of each set. Our `default` preset is one recipe for all sets, with no value chosen a set,
-  but had far more trials while it was developed, which were not counted. `paper` has the gamma, delta, batch size and D
-  of the paper's table (on a set that it does not have, those that most of its sets share) and had no search.
+  search: three learning rates on two sets ([baselines.md](baselines.md)). `sharp` picks its gamma among {len(GAMMAS)}
+  values on the validation queries of each set. Our `default` preset is one recipe for all sets, with nothing chosen per
+  set, but it had far more trials during development, which were not counted. `paper` had no search: it has the gamma,
+  delta, batch size and D of the paper's table, or the most common ones for a set that is not in the table.
 
 {details("Commits and seeds", _commits_and_seeds(measured))}"""
 
@@ -91,7 +91,7 @@ def _commits_and_seeds(measured: Measured) -> str:
 
 
 def _seeds(measured: Measured) -> str:
-    """How many seeds each row was trained with, on the set with the fewest."""
+    """Return how many seeds each row was trained with, on the set with the fewest."""
     parts = []
     for corpus in CORPORA:
         by_number: dict[int, list[str]] = {}
@@ -99,14 +99,14 @@ def _seeds(measured: Measured) -> str:
             if row[0] not in DETERMINISTIC:
                 runs = [len(measured.answered(row_fit(data, row, corpus), View())) for data in measured.data]
                 by_number.setdefault(min(runs, default=0), []).append(f"`{label(row)}`")
-        found = [f"{number} of {listed(by_number[number])}" for number in sorted(by_number)[::-1] if number]
+        found = [f"{number} for {listed(by_number[number])}" for number in sorted(by_number)[::-1] if number]
         partly = f"not on every set: {listed(by_number[0])}" if 0 in by_number else ""
-        parts.append(f"with the corpus {corpus} {'; '.join(filter(None, [*found, partly]))}")
+        parts.append(f"with the corpus {corpus}, {'; '.join(filter(None, [*found, partly]))}")
     return ". ".join(part[0].upper() + part[1:] for part in parts)
 
 
 def _asked(measured: Measured) -> str:
-    """How much was asked of whom; whichever method answered first knows it, since it is the same for all."""
+    """Return the table of queries and candidates; they are the same for all methods, so any method's cell has them."""
     lines = []
     for data in measured.data:
         cells = []
@@ -129,13 +129,12 @@ def _found(measured: Measured) -> str:
                 "## What is found",
                 "### Models and baselines",
                 standing.report(measured),
-                "### Second stages and their first",
+                "### Second stages and first stages",
                 "\n".join(f"- {second_stages.verdict(measured, preset)}" for preset in ("default", "paper")),
                 second_stages.losses(measured, "default"),
                 "### What the paper claims",
-                "Accuracy is by the paper's protocol with the corpus seen; the ablation, single queries and lengths "
-                "are with the whole corpus ranked. A difference of less than "
-                f"{DIFFERENT} points is counted as none.",
+                "Accuracy is measured in the paper's protocol with the corpus seen; ablation, single queries and "
+                f"lengths with the whole corpus ranked. A difference of less than {DIFFERENT} points does not count.",
                 claims,
             ],
         )

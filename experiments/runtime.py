@@ -1,4 +1,4 @@
-"""`runtime`: what training, indexing and searching take, of one core."""
+"""`runtime`: how long training, indexing and searching take on one core."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuroseqret.models.base import Embedder
 
 
 def measure(lab: Lab) -> None:
-    """Training was timed by `accuracy`; the index is made here."""
+    """Measure `accuracy`, which times training, and time an index per data set."""
     accuracy.measure(lab)
 
     def look(fit: Fit) -> Result:
@@ -41,25 +41,25 @@ def measure(lab: Lab) -> None:
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """Training of every trained method, then the index."""
+    """Return the times of training every method that is trained, then those of the index."""
     rows = [row for row in plan.rows() if row[0] not in ("random", "mass", "udtw")]
     columns = [[_seconds(_spent(measured, data, row)) for row in rows] for data in measured.data]
     lines = [[label(row), *cells] for row, *cells in zip(rows, *columns, strict=True)]
     index = _indices(measured)
     speeds = [_speed(index[data], "embedding_cpu_seconds") if data in index else MISSING for data in measured.data]
     lines += [
-        ["self (default), times rank-thp's", *(number(_ratio(measured, d)) for d in measured.data)],
+        ["self (default), as a multiple of rank-thp", *(number(_ratio(measured, d)) for d in measured.data)],
         ["events to train with", *(number(_events(measured, data), ",.0f") for data in measured.data)],
         ["events embedded per CPU second, self (default)", *speeds],
     ]
     parts = [
         "## Run time",
-        "CPU seconds of training on one core (mean over seeds, corpus seen); a budget cuts all trained methods "
-        "off, so equal numbers mean that the budget was spent. `cross` and `hash-cross` include their first stage. "
-        "Events are read many times in training, as often as the budget allows, so their number by the seconds would "
-        "say nothing of speed: [baselines.md](baselines.md) has sequences per second. The last row is how fast the "
-        "trained model embeds the corpus. Other programs may have shared the machine's caches, so read ratios rather "
-        "than seconds.",
+        "CPU seconds of training on one core (mean over seeds, corpus seen). A budget ends the training of every "
+        "method, so equal numbers mean that the budget was spent. `cross` and `hash-cross` include their first stage. "
+        "Training reads events many times, as often as the budget allows, so events divided by seconds would say "
+        "nothing about speed; [baselines.md](baselines.md) has sequences per second. The last row shows how fast the "
+        "trained model embeds the corpus. Other programs may have shared the caches of the machine, so compare ratios "
+        "rather than seconds.",
         table(["method", *measured.data], lines),
         _beside(measured),
         "### Index",
@@ -92,7 +92,7 @@ def _indices(measured: Measured) -> dict[str, Result]:
 
 
 def _speed(index: Result, seconds: str) -> str:
-    """Events of the corpus by the CPU seconds that something took."""
+    """Return the events of the corpus divided by the CPU seconds of a step."""
     return f"{index['events'] / max(index[seconds], 1e-3):,.0f}"
 
 
@@ -111,8 +111,8 @@ def _beside(measured: Measured) -> str:
     ]
     lines += [[f"here: {label(row)}", *(_with_unit(measured, d, row) for d in shared)] for row in rows]
     caution = (
-        "The paper gives upper bounds on a V100 GPU for up to 60 million events; here it is CPU seconds of one core on "
-        "smaller data, and a budget ends training. It says what a user waits, not which code is faster."
+        "The paper gives upper bounds on a V100 GPU for up to 60 million events. Ours are CPU seconds of one core on "
+        "smaller data, and a budget ends training. The table says how long a user waits, not which code is faster."
     )
     return f"### Training beside the paper's hours\n\n{caution}\n\n{table(['', *shared], lines)}"
 
@@ -153,14 +153,14 @@ def _index_table(measured: Measured) -> str:
     ]
     head += ["opening and first search, s", "search, CPU ms", "p99, CPU ms", "on disk, MB"]
     return (
-        "`self (default)`, seed 0. A search is from raw events to ten hits, median of "
+        "`self (default)`, seed 0. A search goes from raw events to ten hits; the time is the median of "
         f"{indexing.ASKED} single queries. A few sequences were embedded and "
         f"searched before anything was timed.\n\n{table(head, lines, text=2)}"
     )
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """The paper's statement on run time."""
+    """Return the paper's claim about run time."""
     spent = [s for d in measured.data if not np.isnan(s := _mean(measured, d, ("self", "default")))]
     found = f"`self (default)` takes {min(spent):.0f} to {max(spent):.0f} CPU seconds of one core" if spent else ""
-    return [Finding("Training takes at most two to six hours a set, on a GPU.", found)]
+    return [Finding("Training takes at most two to six hours per set on a GPU.", found)]

@@ -1,4 +1,4 @@
-"""Self-attention against the two second stages that put its best hundred in a new order."""
+"""Self-attention against the two second stages, which put its best hundred candidates in a new order."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ WORSE = -0.3  # points
 
 
 def report(measured: Measured) -> str:
-    """One table a preset."""
+    """Return one table per preset."""
     tables = [_one_preset(measured, preset) for preset in ("default", "paper")]
     parts = [
         "### Second stages against the first",
-        "The whole corpus ranked, corpus seen; `cross` and `hash-cross` put the best 100 of the same seed's `self` "
-        "in a new order. Difference to `self` in points over the seeds that both were measured with, and p of the "
-        "paired randomisation test over queries after Holm's correction over the table. Where the default ones "
-        "are below `self` stands under What is found.",
+        "With the whole corpus ranked and the corpus seen. `cross` and `hash-cross` put the best 100 of `self` of the "
+        "same seed in a new order. The tables show the difference to `self` in points, over the seeds that both were "
+        "measured with, and p of the paired randomisation test over queries after Holm's correction over the table. "
+        'The section "What is found" lists where the default ones are below `self`.',
         *tables,
         losses(measured, "paper"),
     ]
@@ -52,9 +52,9 @@ def _one_preset(measured: Measured, preset: str) -> str:
     return f"{table(head, lines)}\n\n{verdict(measured, preset)}"
 
 
-@lru_cache(maxsize=4)  # the tests take seconds, and several parts of a page ask for the same
+@lru_cache(maxsize=4)  # the tests take seconds, and several sections need the same values
 def compare(measured: Measured, preset: str) -> tuple[FloatArray, FloatArray]:
-    """Gains over `self` in points and corrected p-values: (data sets, second stages, measures)."""
+    """Return gains over `self` in points and corrected p-values: (data sets, second stages, measures)."""
     shape = (len(measured.data), len(SECOND), len(MEASURES))
     gains, p = np.full(shape, np.nan), np.full(shape, np.nan)
     for place, data in enumerate(measured.data):
@@ -67,9 +67,9 @@ def compare(measured: Measured, preset: str) -> tuple[FloatArray, FloatArray]:
 
 
 def _alike(measured: Measured, data: str, second: str, preset: str, corpus: str = "seen") -> Measured:
-    """What the seeds gave that both stages have.
+    """Return the results of the seeds that both stages have.
 
-    A second stage shares the weights of its seed's first stage: other seeds' differ for other reasons.
+    A second stage starts from the first stage of its seed; other seeds would differ for other reasons.
     """
     after, before = (row_fit(data, (name, preset), corpus) for name in (second, "self"))
     return measured.with_seeds(measured.common_seeds(after, before, View()))
@@ -83,20 +83,21 @@ def _difference(
 
 
 def verdict(measured: Measured, preset: str) -> str:
-    """On how many sets a second stage is significantly above its first."""
+    """Return on how many sets a second stage is significantly above its first stage."""
     gains, p = compare(measured, preset)
     known = ~np.isnan(gains[:, :, 0]).all(1)
     if not known.any():
         return f"`{preset}`: {NOTHING.lower()}"
     up, down = (_where(measured, (sign * gains > 0) & (p <= LEVEL)) for sign in (1, -1))
     return (
-        f"`{preset}`, whole corpus ranked, corpus seen: one of the two is significantly above `self` in MAP or nDCG@10 "
-        f"on {of(len(up), int(known.sum()))} sets{_named(up)}, significantly below on {len(down)}{_named(down)}."
+        f"`{preset}`, whole corpus ranked, corpus seen: at least one of `cross` and `hash-cross` is significantly "
+        f"above `self` in MAP or nDCG@10 on {of(len(up), int(known.sum()))} sets{_named(up)}, and significantly below "
+        f"on {len(down)}{_named(down)}."
     )
 
 
 def losses(measured: Measured, preset: str) -> str:
-    """Where a second stage is below its first by more than `WORSE`, by measure, protocol and corpus."""
+    """Return where a second stage is below its first by more than `WORSE`, by measure, protocol and corpus."""
     lines = []
     for corpus in CORPORA:
         for view in (View(), View(protocol="sampled")):
@@ -107,11 +108,12 @@ def losses(measured: Measured, preset: str) -> str:
     if not lines:
         return ""
     head = ["measure", "ranked", "corpus", *(f"{name} ({preset}) is below on" for name in SECOND)]
-    return f"Where a second stage is below `self` by more than {-WORSE} points:\n\n{table(head, lines, text=len(head))}"
+    title = f"Sets on which a second stage is below `self` by more than {-WORSE} points:"
+    return f"{title}\n\n{table(head, lines, text=len(head))}"
 
 
 def _lost(measured: Measured, second: str, preset: str, view: View, measure: str, corpus: str) -> str | None:
-    """Sets with the points lost; None where the second stage was not measured."""
+    """Return the sets with the points lost; None if the second stage was not measured."""
     gains = {}
     for data in measured.data:
         alike = _alike(measured, data, second, preset, corpus)
@@ -126,7 +128,7 @@ def _named(sets: list[str]) -> str:
 
 
 def _where(measured: Measured, sets: npt.NDArray[np.bool_]) -> list[str]:
-    """Data sets of (data sets, second stages, measures) with a true one."""
+    """Return the data sets for which any of (data sets, second stages, measures) is true."""
     return [name for name, chosen in zip(measured.data, sets, strict=True) if chosen.any()]
 
 

@@ -1,4 +1,4 @@
-"""Where the models win and where a baseline does: what the tables of accuracy say, in short."""
+"""Where the models win and where a baseline wins: the tables of accuracy in short."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from experiments.lab import SECOND_STAGE
 from experiments.markdown import MISSING, NOTHING, listed, number, of, table
 from experiments.measured import DIFFERENT, RANKED, Measured, Row, label, row_fit
 from experiments.plan import View
-from neuroseqret.baselines.histogram_metric import HistogramMetricSettings
+from neuroseqret.baselines.histogram_metric import HistogramMetric
 from neuroseqret.methods.registry import BASELINES, MODELS
 
 
 def report(measured: Measured) -> str:
-    """Against the best baseline by MAP; then, for every measure and condition, where a baseline is the best row."""
+    """Return the models against the best baseline by MAP, and where a baseline is the best row by any measure."""
     seconds = max(config["max_seconds"] for config in measured.configs)
     return "\n\n".join(
         [
-            f"By MAP with the whole corpus ranked. {_best_baselines(measured)} *Above* counts sets with at least "
-            f"{DIFFERENT} points more than the best of the paper's nine and of all {len(BASELINES)} baselines, of "
-            "those sets on which all of these were measured; *significantly* is as in the tables, against the best "
-            f"baseline that was measured. `cross` and `hash-cross` train for up to {(1 + SECOND_STAGE) * seconds:g} s "
-            f"in all, `self` and the baselines for up to {seconds:g} s; `histogram-metric` stops by itself after "
-            f"{HistogramMetricSettings().loop.steps:,} steps. What was spent stands under Run time.",
+            f"By MAP with the whole corpus ranked. {_best_baselines(measured)} *Above* counts the sets on which a "
+            f"model has at least {DIFFERENT} points more than the best of the paper's nine baselines, or of all "
+            f"{len(BASELINES)}, among the sets on which all of these were measured. *Significantly* is as in the "
+            "tables: against the best baseline that was measured. `cross` and `hash-cross` train for up to "
+            f"{(1 + SECOND_STAGE) * seconds:g} s in all, `self` and the baselines for up to {seconds:g} s; "
+            f"`histogram-metric` stops by itself after {HistogramMetric().settings.loop.steps:,} steps. The section "
+            '"Run time" shows what was really spent.',
             against_the_best(measured),
-            "By every measure and in every condition: the sets on which the best row is a baseline, with the points by "
-            "which it is above the best of our default models.",
+            "For every measure and condition, the sets on which a baseline is the best row, and how many points it is "
+            "above the best of our default models:",
             baselines_on_top(measured),
         ]
     )
@@ -50,7 +51,7 @@ def _best_baselines(measured: Measured) -> str:
 
 
 def against_the_best(measured: Measured) -> str:
-    """One row a model and corpus."""
+    """Return one row per model and corpus."""
     lines = []
     for corpus in plan.CORPORA:
         signs = marks(measured, "AP", corpus, View())
@@ -73,7 +74,7 @@ def against_the_best(measured: Measured) -> str:
 
 
 def baselines_on_top(measured: Measured) -> str:
-    """One row a measure, protocol and corpus: on which sets the best row is a baseline."""
+    """Return one row per measure, protocol and corpus: the sets on which a baseline is best."""
     lines = []
     for corpus, view in CONDITIONS:
         for measure, name in NAMES.items():
@@ -88,7 +89,7 @@ def baselines_on_top(measured: Measured) -> str:
 
 
 def lead(measured: Measured, data: str, corpus: str, view: View, measure: str) -> tuple[str, float] | None:
-    """The best baseline, and its points above the best default model; None where one of the two is missing."""
+    """Return the best baseline and its points above the best default model; None if one of them is missing."""
     rows: list[Row] = [(name, "default") for name in MODELS]
     models = [measured.mean(row_fit(data, row, corpus), view, measure) for row in rows]
     best = measured.baselines(data, view, corpus, measure)[:1]
@@ -98,14 +99,14 @@ def lead(measured: Measured, data: str, corpus: str, view: View, measure: str) -
 
 
 def _few(names: Sequence[str], known: int) -> str:
-    """Names of sets, their number where they are many."""
+    """Return the names of sets, or how many they are if there are more than three."""
     if len(names) == known > 1:
         return f"all {known} sets"
     return listed(names) if len(names) < 4 else f"{len(names)} sets"
 
 
 def _sets(names: Sequence[str], known: int) -> str:
-    """Names of sets, short where there are none or all of several."""
+    """Return the names of sets, or `none`, or `all 8`."""
     if not names:
         return "none"
     return f"all {known}" if len(names) == known > 1 else ", ".join(names)

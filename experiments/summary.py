@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments import ablation, second_stages, standing
 from experiments.accuracy import NINE, above_all, marks
-from experiments.cells import ResultCells
+from experiments.result_cells import ResultCells
 from experiments.markdown import bold_best, listed, number, table
 from experiments.measured import DIFFERENT, LEVEL, Measured, row_fit
 from experiments.plan import DETERMINISTIC, View

@@ -1,4 +1,4 @@
-"""Runs that failed, and runs that other work on the machine put at a disadvantage."""
+"""Runs that failed, and runs that were slowed down by other work on the machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from experiments.result_cells import Config, Result
 
 
 def report(measured: Measured) -> str:
-    """What a reader of the tables should know of single runs; nothing where all is well."""
-    told = [part for part in (failures(measured), disturbed(measured)) if part]
-    return "\n\n".join(["### Failed and disturbed runs", *told]) if told else ""
+    """Return what a reader of the tables should know about single runs; empty if all went well."""
+    parts = [part for part in (failures(measured), disturbed(measured)) if part]
+    return "\n\n".join(["### Failed and disturbed runs", *parts]) if parts else ""
 
 
 def failures(measured: Measured) -> str:
-    """Why cells failed, one line a reason: rankings, then the pieces of further experiments."""
+    """Return why cells failed, one line per reason: rankings first, then the pieces of other experiments."""
     reasons = Counter(
         (_label(fit), fit.data, result["error"])
         for (fit, _), by_seed in measured.results.items()
@@ -39,26 +39,26 @@ def failures(measured: Measured) -> str:
 
 
 def disturbed(measured: Measured) -> str:
-    """What used up its seconds while other work took a part of its core, so that they were worth less than others'."""
+    """Return the fits that ran out of seconds while other work took part of their core."""
     found = set()
     for (fit, view), by_seed in measured.results.items():
         for seed, result in by_seed.items() if view == View() else ():
             wall, cpu, budget = _own_training(measured, fit, seed, result)
             if wall > 0.95 * budget and cpu < QUIET * wall:
                 found.add(f"{_label(fit)} on {fit.data} (corpus {fit.corpus}, seed {seed}: {percent(cpu / wall)})")
-    told = f"Trained with less than {percent(QUIET)} of a core, so at a disadvantage: {listed(sorted(found))}."
-    return told if found else ""
+    line = f"Trained with less than {percent(QUIET)} of a core, so at a disadvantage: {listed(sorted(found))}."
+    return line if found else ""
 
 
 def _own_training(measured: Measured, fit: Fit, seed: int, result: Result) -> tuple[float, float, float]:
-    """Wall-clock, CPU time and budget of a fit; of a second stage without its first, which has a budget of its own."""
+    """Return wall-clock time, CPU time and budget of a fit; for a second stage without its first stage."""
     wall, cpu = result.get("fit_seconds", 0.0), result.get("fit_cpu_seconds", 0.0)
     if fit.method not in SECOND_STAGES:
         return wall, cpu, result["max_seconds"]
     first_fit = fit.model_copy(update={"method": "self"})
     first = measured.results.get((first_fit, View()), {}).get(seed, {})
     if "fit_seconds" not in first:
-        return 0.0, 0.0, result["max_seconds"]  # nobody knows how long the second stage took
+        return 0.0, 0.0, result["max_seconds"]  # unknown: the first stage was not measured
     budget = SECOND_STAGE * result["max_seconds"]
     return wall - first["fit_seconds"], cpu - first["fit_cpu_seconds"], budget
 

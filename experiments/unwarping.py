@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PAPER_DATA = "audio"
-IDENTITY = 0.01  # a slope of U nearer to 1 than this changes nothing that could be seen
+IDENTITY = 0.01  # a slope of U closer to 1 than this makes no visible change
 MODELS = {"paper": "paper", "unwarping": "default with unwarping"}
 
 
 def measure(lab: Lab) -> None:
-    """The paper's data set for this figure, audio, where it is there."""
+    """Measure on audio, the data set of the paper's figure, or else on the first set."""
     data = PAPER_DATA if PAPER_DATA in lab.folders else lab.data[0]
 
     def look(fit: Fit) -> Result:
@@ -46,7 +46,7 @@ def measure(lab: Lab) -> None:
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
-    """The figure, and how far U moves times."""
+    """Return the figure and a table of how far U moves times."""
     shown = _looks(measured)
     if not shown:
         return f"## Unwarping\n\n{NOTHING}"
@@ -56,32 +56,30 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Unwarping",
-            "How far the learned U moves a time (left), the counts of events of a test query, before and after U, and "
-            "of a relevant corpus sequence (middle), and how far U moves each event of the query (right). The query "
-            "is that with the median number of events, the relevant sequence has the nearest number; times from the "
-            f"first event, at most {MOST} events. U is one function for all queries. {_meaning(shown)}",
-            picture("unwarping", "The learned unwarping, a relevant pair before and after it, and what it moves"),
+            "Left: how far the learned U moves a time. Middle: the number of events so far in a test query, before and "
+            "after U, and in a relevant corpus sequence. Right: how far U moves each event of the query. The query is "
+            "the one with the median number of events, and the relevant sequence is the nearest to it in length. Times "
+            f"start at the first event; at most {MOST} events are shown. U is one function for all queries. "
+            f"{_meaning(shown)}",
+            picture("unwarping", "The learned unwarping, a relevant pair before and after it, and how far events move"),
             table(["model", "data", "largest move", "% of the window", "largest |slope − 1|, %"], lines, text=2),
         ]
     )
 
 
 def _meaning(shown: dict[str, tuple[str, Result]]) -> str:
-    """What the numbers say in words."""
+    """Return what the numbers say in words."""
     slopes = {MODELS[name]: _steepest(result) for name, (_, result) in shown.items()}
     same = [name for name, slope in slopes.items() if slope < IDENTITY]
     if not same:
         return ""
     whose = "both models" if len(same) == len(MODELS) else f"`{listed(same)}`"
-    return f"For {whose} U is practically the identity: no stretch of time becomes longer or shorter by {_limit()}."
-
-
-def _limit() -> str:
-    return f"{100 * IDENTITY:g} %"
+    limit = f"{100 * IDENTITY:g} %"
+    return f"For {whose} U is practically the identity: no interval becomes longer or shorter by {limit}."
 
 
 def _looks(measured: Measured) -> dict[str, tuple[str, Result]]:
-    """By model, of one data set: the paper's where it was measured."""
+    """Return the looks of one data set by model; the paper's data set if it was measured."""
     looks = [(c["data"], c["model"], r) for c, r in measured.pieces["unwarping"] if "error" not in r]
     chosen = min((data for data, _, _ in looks), key=lambda data: (data != PAPER_DATA, data), default="")
     found = {model: (data, result) for data, model, result in looks if data == chosen}
@@ -89,9 +87,9 @@ def _looks(measured: Measured) -> dict[str, tuple[str, Result]]:
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """The paper's statement on what U learns."""
+    """Return the paper's claim about what U learns."""
     moves = [f"{_facts(r)[1]} % on {d} ({MODELS[name]})" for name, (d, r) in _looks(measured).items()]
-    found = f"U moves times by at most {listed(moves)} of the longest window" if moves else ""
+    found = f"as a share of the longest window, U moves times by at most {listed(moves)}" if moves else ""
     return [Finding("U learns a transformation of the query that brings it close to a relevant sequence.", found)]
 
 
@@ -104,7 +102,7 @@ def _facts(result: Result) -> list[str]:
 
 
 def _steepest(result: Result) -> float:
-    """The largest difference of the slope of U from 1, between two points of the grid."""
+    """Return the largest difference of the slope of U from 1, between two points of the grid."""
     slope = np.diff(result["unwarped_times"]) / np.diff(result["times"])
     return float(np.abs(slope - 1).max())
 
@@ -137,7 +135,7 @@ def _draw(shown: dict[str, tuple[str, Result]], folder: Path) -> None:
 
 
 def _moves(axis: Axes, times: FloatArray, moved: FloatArray, unit: str, style: str) -> None:
-    """U(t) - t against t, each in a unit that suits it."""
+    """Draw U(t) - t against t, each in a suitable unit."""
     (along, time_unit), (up, move_unit) = (drawing.short_unit(np.abs(x).max(), unit) for x in (times, moved))
     axis.axhline(0, color="0.6", linewidth=1, linestyle="--")
     axis.plot(along * times, up * moved, style, color=drawing.COLOURS[2], markersize=3.5, linewidth=1.8)

@@ -17,12 +17,12 @@ COMMON = {"content": "c", "max_seconds": 120.0, "versions": {"method": 1}, "max_
 
 
 def put(cells: ResultCells, fit: Fit, view: View, result: dict[str, Any]) -> None:
-    """A cell of the grid."""
+    """Put a cell of a ranking."""
     cells.put(f"{fit.name}-{view.name}", {**fit.model_dump(), **view.model_dump(), **COMMON}, result)
 
 
 def ranking(values: Sequence[float], by_query: bool = True) -> dict[str, Any]:
-    """The result of a ranking whose every measure is the given one, query by query."""
+    """Return the result of a ranking in which every measure has these values, one per query."""
     each = np.rint(1e4 * np.asarray(values)).astype(int).tolist()
     names = ("AP", "nDCG@10", "nDCG@20", "RR", "AP@10/hits")
     result: dict[str, Any] = {"measures": dict.fromkeys(names, round(float(np.mean(values)), 6))}
@@ -33,7 +33,7 @@ def ranking(values: Sequence[float], by_query: bool = True) -> dict[str, Any]:
 
 
 def piece(cells: ResultCells, experiment: str, fit: Fit, name: str, result: dict[str, Any], **more: Any) -> None:
-    """A cell of a further experiment."""
+    """Put a cell of another experiment."""
     config = {**fit.model_dump(), **COMMON, "experiment": experiment, **more}
     cells.put(f"{fit.data}/{experiment}/{name}", config, result)
 

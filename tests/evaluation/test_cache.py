@@ -1,4 +1,4 @@
-"""A result is served again only if nothing behind it changed."""
+"""A kept result is returned only if nothing behind it has changed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""If sequences say nothing of their groups, every method must fall to chance: what is left above it is a leak.
+"""If sequences say nothing about their groups, every method must fall to chance: anything above chance is a leak.
 
-Chance is judged by nDCG@10, whose expectation without information is the share of relevant sequences in any ranking.
-That of AP is not: a method that learned the corpus' (shuffled) groups by heart puts whole groups side by side, and
-the AP of clustered rankings is higher than that of random ones although no query finds its group more often.
+Chance is measured by nDCG@10. Without information its expectation is the share of relevant sequences, for any ranking.
+This does not hold for AP: a method that has learned the shuffled groups of the corpus by heart puts whole groups side
+by side, and such rankings have a higher AP than random ones although no query finds its group more often.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def task_of(condition: Condition, *, true_groups: bool) -> RankingTask:
 
 
 def ndcg(name: str, condition: Condition, preset: str, *, true_groups: bool) -> tuple[np.ndarray, float]:
-    """nDCG@10 of every test query, and what chance would give."""
+    """Return nDCG@10 of every test query, and its expectation by chance."""
     task = task_of(condition, true_groups=true_groups)
     options = dict(QUICK[name])
     if name in ("cross", "hash-cross"):
@@ -94,7 +94,7 @@ def test_shuffled_groups_leave_chance(name, preset, condition):
 
 @pytest.mark.parametrize("name", [name for name in QUICK if name not in BLIND])
 def test_the_same_set_with_its_true_groups_is_far_above_chance(name):
-    """The test above could fail: with the true groups the same methods, trained as briefly, find them."""
+    """This shows that the test above can fail: with true groups the same short training finds them."""
     found, chance = ndcg(name, "seen", "default", true_groups=True)
     assert found.mean() > 1.5 * chance
 

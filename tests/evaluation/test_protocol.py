@@ -1,4 +1,4 @@
-"""The task: same lists for everybody, nothing on both sides, nothing dropped without being counted."""
+"""The task: the same lists for every method, no leak between the halves, and every left-out query is counted."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_real_sets_do_not_leak(shared_data, name, condition):
               for k in ("queries", "corpus")}  # fmt: skip
 
     def bare(table: pa.Table) -> EventSequences:
-        """The rows with one dummy event each: only who is who matters here."""
+        """Return the rows with one dummy event each: only ids, groups and sources matter here."""
         lists = pa.array(np.arange(len(table) + 1)), pa.array(np.zeros(len(table)))
         table = table.append_column("times", pa.LargeListArray.from_arrays(*lists))
         marks = pa.LargeListArray.from_arrays(lists[0], pa.array(np.zeros(len(table), np.int32)))

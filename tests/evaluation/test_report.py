@@ -1,4 +1,4 @@
-"""The table: who is best, what is marked, what is written."""
+"""The report: order, marks of significance, JSON and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way of asking a method gives the same answers; a method that answers badly is found out."""
+"""Every way of asking a method gives the same answers; missing and non-finite scores are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures: cells whose commit is not asked for (a process each), and a small data folder."""
+"""Fixtures: cells with a fixed commit (asking git takes a process each), and small data folders."""
 
 from __future__ import annotations
 

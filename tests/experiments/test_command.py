@@ -67,7 +67,7 @@ def test_tables_are_not_wrapped_on_a_terminal(tmp_path, monkeypatch):
     ("arguments", "line"),
     [
         (("nonsense",), "no experiment is called 'nonsense'; there are accuracy, ablation"),
-        (("all",), "no data to experiment with; name data folders by --data or by NEUROSEQRET_DATA"),
+        (("all",), "there is no data; name data folders by --data or by NEUROSEQRET_DATA"),
         (("all", "--data", "."), "is not a data folder and holds none"),
         (("all", "--data", ".", "--method", "nonsense"), "no method is called 'nonsense'"),
         (("all", "--no-measure"), "results/cells: holds no cells"),

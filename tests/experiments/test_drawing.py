@@ -1,4 +1,4 @@
-"""What figures choose by themselves: units, legends, axes, and which points of a curve get a sign."""
+"""What figures choose by themselves: units, legends, axes, and which points of a curve get a marker."""
 
 from __future__ import annotations
 

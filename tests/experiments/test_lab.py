@@ -1,4 +1,4 @@
-"""The lab: what is measured once, by whom, and with which queries."""
+"""The lab: what is measured, what is not measured again, and how processes share the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements that are no rankings: curves of hashes, examples, the index; quick models stand for trained ones."""
+"""Measurements that are not rankings: curves of hashes, examples, the index; with quick models."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from experiments.cells import ResultCells
+from experiments.result_cells import ResultCells
 
 from conftest import REPOSITORY
 from experiments import summary

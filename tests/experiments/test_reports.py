@@ -62,7 +62,7 @@ def test_accuracy_table(by_hand):
     assert cell(text, "random", "toy") == "10.0"  # baselines have no marks
     assert cell(text, "gru", "toy") == "failed"
     assert "| thp |" not in text  # nobody tried it
-    assert "7 of 34 runs (a set, a method, a seed) are measured." in text  # 19 rows, 15 of them with 2 seeds
+    assert "7 of 34 runs (one per set, method and seed) are measured." in text  # 19 rows, 15 of them with 2 seeds
     unmarked = accuracy.accuracy_table(by_hand, "RR", "seen", View())
     assert cell(unmarked, "self (default)", "toy") == "65.0 ± 7.1"
 
@@ -130,21 +130,21 @@ def test_cells_of_other_data_of_the_same_name_are_not_mixed(tmp_path):
     put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * 30))
     other = {**Fit(data="toy", method="self").model_dump(), **View().model_dump(), **COMMON, "content": "another"}
     cells.put("toy/other", other, ranking([0.8] * 30))
-    with pytest.raises(UserError, match=r"toy/other\.json: is of other data called 'toy'.* keep them apart by --out"):
+    with pytest.raises(UserError, match=r"toy/other\.json: was measured on other data called 'toy'.* apart by --out"):
         Measured(cells)
 
 
 def test_a_file_of_other_kind_among_the_cells_is_one_clear_line(tmp_path):
     cells = ResultCells(tmp_path)
     cells.put("strange", {}, {})
-    with pytest.raises(UserError, match=r"strange\.json: is no cell of an experiment"):
+    with pytest.raises(UserError, match=r"strange\.json: is not a cell of an experiment"):
         Measured(cells)
 
 
 def test_seeds_are_those_of_each_row(by_hand):
     said = results_document._seeds(by_hand)
     ones = "`random`, `self (paper)`, `cross (default)` and `hash-cross (default)`"
-    assert said.startswith(f"With the corpus seen 2 of `self (default)`; 1 of {ones}; not on every set: ")
+    assert said.startswith(f"With the corpus seen, 2 for `self (default)`; 1 for {ones}; not on every set: ")
     assert "not on every set: `histogram-metric`" in said
 
 
@@ -198,7 +198,7 @@ def test_second_stages(by_hand):
     gains, p = second_stages.compare(by_hand, "default")
     np.testing.assert_allclose(gains[0, :, 0], [6.0, 0.0], atol=1e-9)  # against self's seed 0, the only one in common
     assert (p[0, 0] <= 0.05).all()
-    assert second_stages.verdict(by_hand, "default").endswith("on 1 of 1 sets (toy), significantly below on 0.")
+    assert second_stages.verdict(by_hand, "default").endswith("on 1 of 1 sets (toy), and significantly below on 0.")
     assert second_stages.verdict(by_hand, "paper") == "`paper`: not measured yet."
 
 
@@ -206,7 +206,7 @@ def test_ablation_is_of_the_first_seed(by_hand, tmp_path):
     cells = ResultCells(tmp_path)
     put(cells, Fit(data="toy", method="self", variant="no-fisher"), View(), ranking([0.55] * 60))
     text = ablation.report(Measured(cells))
-    part = text[text.index("default preset") :]
+    part = text[text.index("The default preset") :]
     assert cell(part, "the whole model", "toy") == "60.0"
     assert cell(part, "standard deviation over seeds", "toy") == "7.1"
     assert cell(part, "without Fisher vectors", "toy") == "−5.0▼"
@@ -230,7 +230,7 @@ def test_runtime_and_lengths(measured):
     text = runtime.report(measured)
     assert cell(text, "self (default)", "audio") == "12"
     assert cell(text, "events embedded per CPU second, self (default)", "audio") == "25,000"
-    assert cell(text, "self (default), times rank-thp's", "audio") == "1.0"
+    assert cell(text, "self (default), as a multiple of rank-thp", "audio") == "1.0"
     assert cell(text, "here: cross (default)", "audio") == "12 s"
     assert cell(text, "audio", "events indexed per CPU s") == "12,500"
     assert "### 10 to 50 events" in lengths.report(measured)
@@ -260,8 +260,8 @@ def test_the_papers_score_is_told_in_words(tmp_path):
     for name, value in (("paper", 0.2), ("paper-kernel-only", 0.4), ("paper-similarity-only", 0.18)):
         put(cells, variant_fit("toy", name), View(), ranking([value] * 60))
     text = ablation.report(Measured(cells))
-    assert "higher MAP than the whole score on 1 of 1 sets, on average +20.0 points" in text
-    assert "the similarity term alone is −2.0 points from the whole score" in text
+    assert "higher MAP than the whole score on 1 of 1 sets; the average difference is +20.0 points" in text
+    assert "The similarity term alone differs from the whole score by −2.0 points" in text
 
 
 # ---------------------------------------------------------------- all of it

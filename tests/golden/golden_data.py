@@ -45,3 +45,18 @@ def golden_data() -> tuple[EventSequences, EventSequences]:
         )
 
     return rows(QUERIES_PER_GROUP, "q"), rows(PER_GROUP, "c")
+
+
+def extreme_queries() -> EventSequences:
+    """Return queries at the limits of what is clipped: a long pause, a burst, equal times, few events, many events."""
+    rng = np.random.default_rng(7)
+    gaps = rng.gamma(2.0, 0.5, 40)
+    pause, burst = gaps.copy(), gaps.copy()
+    pause[20], burst[10:30] = 1e5, 1e-6
+    every = [pause, burst, np.zeros(12), gaps[:2], np.tile(gaps, 8)]
+    return EventSequences.from_lists(
+        [(np.cumsum(one).tolist(), rng.integers(0, MARKS, len(one)).tolist()) for one in every],
+        ids=["pause", "burst", "equal", "few", "many"],
+        mark_names=("a", "b", "c", "d"),
+        time_unit="seconds",
+    )

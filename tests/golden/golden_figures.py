@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import golden_looks
 import golden_settings
-from golden_data import SEED, golden_data
+from golden_data import SEED, extreme_queries, golden_data
 
 from experiments.result_cells import json_text
 from experiments.versions import LOOKS
@@ -106,6 +106,14 @@ def figures_of(name: str) -> Figures:
     return found
 
 
+def extreme_figures(name: str) -> Figures:
+    """Return the scores of queries at the limits of what a method clips: one list per query, each with its scale."""
+    _, corpus = golden_data()
+    asked = extreme_queries()
+    scores = np.asarray(fitted(name).score(asked, corpus[::9]), np.float64)
+    return {id_: _some(row) for id_, row in zip(asked.ids.to_pylist(), scores, strict=True)}
+
+
 def hash_figures(name: str) -> Figures:
     """Return the margins of some vectors under a fitted hash function."""
     rng = np.random.default_rng(5)
@@ -128,7 +136,7 @@ def _some(matrix: np.ndarray) -> list[float]:
 class Golden:
     """Something whose figures are golden, its version today, and where that version stands."""
 
-    kind: str  # of figures.json: "methods", "hashes", "looks", "method settings", "hash settings"
+    kind: str  # of figures.json: "methods", "extremes", "hashes", "looks", "method settings", "hash settings"
     name: str
     version: int
     where: str
@@ -187,6 +195,7 @@ def golden() -> Iterator[Golden]:
     """Yield everything that has golden figures."""
     for name in METHODS:
         yield _of_method("methods", name, name.split()[0], lambda name=name: figures_of(name))
+        yield _of_method("extremes", name, name.split()[0], lambda name=name: extreme_figures(name))
     for name, (method, _) in golden_settings.METHODS.items():
         yield _of_method("method settings", name, method, lambda name=name: golden_settings.method_settings(name))
     for name in HASHES:

@@ -109,9 +109,9 @@ class _Run:
         return self._kept(name, key) or self._computed(name, key, fitted, task)
 
     def of_folder(self, name: str) -> Result:
-        """Load a method from its folder and score the task, told in the mark numbers that the model knows."""
+        """Load a method from its folder and score the task with marks numbered as the model knows them."""
         try:
-            told = _in_terms_of(self.task, name)
+            renumbered = _in_terms_of(self.task, name)
         except UserError as error:
             return Result(name, None, 0.0, error=str(error))
 
@@ -120,9 +120,9 @@ class _Run:
             _check_unseen(name, self.task, self.remark)
             return model
 
-        fingerprint = self.fingerprint if told is self.task else task_fingerprint(told)
+        fingerprint = self.fingerprint if renumbered is self.task else task_fingerprint(renumbered)
         key = self._key(fingerprint, method=folder_fingerprint(name), kind=read_card(name).model)
-        return self._kept(name, key) or self._computed(name, key, loaded, told)
+        return self._kept(name, key) or self._computed(name, key, loaded, renumbered)
 
     def _key(self, task: str, method: str, kind: str) -> str:
         known = versions(methods.method_class(kind))

@@ -62,7 +62,7 @@ def make(name: str, preset: str = "default", **options: Any) -> RelevanceModel:
 
 
 def load(folder: str | PathLike[str]) -> RelevanceModel:
-    """Return the trained method in a model folder, whichever method it is."""
+    """Return the trained method in a model folder."""
     name = read_card(folder).model
     if not is_method(name):
         raise UserError(f"{folder}: holds a {name!r} model, which this version does not know; fit the model again")
