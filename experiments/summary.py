@@ -13,10 +13,10 @@ import numpy as np
 
 from experiments import ablation, second_stages, standing
 from experiments.accuracy import NINE, above_all, marks
-from experiments.result_cells import ResultCells
 from experiments.markdown import bold_best, listed, number, table
 from experiments.measured import DIFFERENT, LEVEL, Measured, row_fit
 from experiments.plan import DETERMINISTIC, View
+from experiments.result_cells import ResultCells
 from neuroseqret.methods.registry import BASELINES, MODELS
 from neuroseqret.storage.files import new_file
 

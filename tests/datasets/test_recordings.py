@@ -1,13 +1,14 @@
+"""Recordings: windows against a loop, events in any order, quantile marks."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import datasets as naive
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges, thin
-from neuroseqret.datasets.steps import relative_change, steps
 from neuroseqret.errors import UserError
 
 
@@ -53,22 +54,6 @@ def test_events_in_any_order_become_recordings():
     assert made.times.tolist() == [2.0, 2.0, 3.0, 5.0]
     assert made.values.tolist() == [8, 6, 9, 7]  # equal times keep their order
     assert list(made.columns["source"]) == ["a", "b"]
-
-
-@settings(deadline=None)  # compiled at the first call
-@given(st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0, 10.0, 10.4, 100.0, 104.0, 106.0]), max_size=40))
-def test_steps_are_those_of_the_loop(values):
-    rows, levels = steps(np.array(values, float), 2.0, 0.05)
-    assert list(zip(rows.tolist(), levels.tolist(), strict=True)) == naive.steps(values, 2.0, 0.05)
-
-
-def test_relative_change():
-    assert relative_change(np.array([4.0, 0.0, 0.0, 1.0]), np.array([2.0, 5.0, 0.0, 4.0])).tolist() == [
-        0.5,
-        -1,
-        0,
-        -0.75,
-    ]
 
 
 def test_thin_takes_turns_among_sources():

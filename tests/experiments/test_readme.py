@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from experiments.result_cells import ResultCells
 
 from conftest import REPOSITORY
 from experiments import summary
 from experiments.accuracy import NINE
 from experiments.measured import Measured
+from experiments.result_cells import ResultCells
 
 REMEDY = "run `python -m experiments.summary`"
 

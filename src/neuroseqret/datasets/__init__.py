@@ -6,7 +6,7 @@
 - `amazon_files.py`, `refit.py`: the raw files of Amazon and REFIT in their published forms
 - `recordings.py`: whole recordings, cut into windows and turned into sequences
 - `steps.py`: regular signals to events
-- `files.py`: finding and reading raw files
+- `raw_files.py`: finding and reading raw files
 - `music/`: melodies from scores, for the demo
 - `simulate.py`, `simulated_processes.py`: example data from random point processes
 """

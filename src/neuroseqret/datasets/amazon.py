@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.datasets.amazon_files import Reviews, read_reviews
-from neuroseqret.datasets.files import Progress, find, nothing_found, track
+from neuroseqret.datasets.raw_files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, thin
 from neuroseqret.errors import DataError, UserError
 

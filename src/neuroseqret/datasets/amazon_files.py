@@ -16,7 +16,7 @@ import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
 from neuroseqret.data.sequences import IntArray
-from neuroseqret.datasets.files import number_column
+from neuroseqret.datasets.raw_files import number_column
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import first_line
 

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuroseqret.data.sequences import EventSequences, FloatArray
-from neuroseqret.datasets.files import Progress, find, json_object, nothing_found, text, track
+from neuroseqret.datasets.raw_files import Progress, find, json_object, nothing_found, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
 from neuroseqret.errors import DataError, MissingExtraError, UserError
 from neuroseqret.readers.engines.damage import first_line

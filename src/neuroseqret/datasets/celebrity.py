@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
-from neuroseqret.datasets.files import Progress, find, nothing_found, number_column, text, track
+from neuroseqret.datasets.raw_files import Progress, find, nothing_found, number_column, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, quantile_edges
 from neuroseqret.errors import DataError, UserError
 

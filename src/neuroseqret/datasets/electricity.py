@@ -26,7 +26,7 @@ import pyarrow.csv as pacsv
 
 from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.datasets import refit
-from neuroseqret.datasets.files import Progress, find, nothing_found, track
+from neuroseqret.datasets.raw_files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges, thin
 from neuroseqret.datasets.steps import relative_change, steps
 from neuroseqret.errors import DataError, UserError

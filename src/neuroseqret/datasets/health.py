@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.files import Progress, find, nothing_found, track
+from neuroseqret.datasets.raw_files import Progress, find, nothing_found, track
 from neuroseqret.datasets.recordings import Recordings, Windows, by_edges, edge_names, quantile_edges
 from neuroseqret.datasets.steps import steps
 from neuroseqret.errors import DataError, MissingExtraError, UserError

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from neuroseqret.data.sequences import FloatArray
-from neuroseqret.datasets.files import Progress, find, number_column, text, track
+from neuroseqret.datasets.raw_files import Progress, find, number_column, text, track
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import first_line
 

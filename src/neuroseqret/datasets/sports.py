@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.files import find, json_file, nothing_found, numbers, text
+from neuroseqret.datasets.raw_files import find, json_file, nothing_found, numbers, text
 from neuroseqret.datasets.recordings import Recordings, Windows
 from neuroseqret.errors import DataError, UserError
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.files import Progress, find, nothing_found, text, track
+from neuroseqret.datasets.raw_files import Progress, find, nothing_found, text, track
 from neuroseqret.datasets.recordings import Recordings, Windows
 from neuroseqret.errors import DataError
 

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.datasets.files import Progress, track
 from neuroseqret.datasets.music.abc import parse_tune, tunes
 from neuroseqret.datasets.music.kern import read_kern
 from neuroseqret.datasets.music.musicxml import read_musicxml
 from neuroseqret.datasets.music.notes import Melody
 from neuroseqret.datasets.prepare import prepare_sequences
+from neuroseqret.datasets.raw_files import Progress, track
 from neuroseqret.datasets.recordings import Recordings
 from neuroseqret.errors import MissingExtraError, UserError
 from neuroseqret.readers.data_folder import DataFolder, read_folder

@@ -6,7 +6,7 @@
 - `list_parquet.py`: Parquet with one row per sequence, read in little memory
 - `times.py`: times of any type to float64
 - `marks.py`: marks of any type to int32, and their names
-- `columns.py`: all other columns
+- `other_columns.py`: names and types of all other columns
 - `values.py`: what times, marks and columns share
 - `json_rows.py`: JSON objects to a table
 - `text.py`: text files, plain or compressed

@@ -15,8 +15,8 @@ import pyarrow as pa
 from neuroseqret.data.columns import CANONICAL, event_values, in_order
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
-from neuroseqret.readers.engines.columns import as_column, names_in_sequences
 from neuroseqret.readers.engines.marks import as_marks
+from neuroseqret.readers.engines.other_columns import as_column, names_in_sequences
 from neuroseqret.readers.engines.times import as_times, unit_of
 from neuroseqret.readers.options import ask_for
 

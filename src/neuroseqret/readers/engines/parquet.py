@@ -23,7 +23,7 @@ from neuroseqret.data.columns import MEANING_KEY
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines import damage
-from neuroseqret.readers.engines.columns import numbers_if_all
+from neuroseqret.readers.engines.other_columns import numbers_if_all
 from neuroseqret.storage import seal
 from neuroseqret.storage.files import new_file
 

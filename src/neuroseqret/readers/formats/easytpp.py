@@ -23,11 +23,11 @@ import pyarrow.json as pa_json
 
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
-from neuroseqret.readers.engines.columns import numbers_if_all
 from neuroseqret.readers.engines.damage import damage_as_data_error
 from neuroseqret.readers.engines.json_rows import table_from_rows
 from neuroseqret.readers.engines.lists import ListLayout, one_batch
 from neuroseqret.readers.engines.marks import mark_count, numbered_names, sorted_names
+from neuroseqret.readers.engines.other_columns import numbers_if_all
 from neuroseqret.readers.engines.text import open_bytes, whole_text
 from neuroseqret.readers.engines.times import LARGEST_EXACT, first_rounded
 from neuroseqret.readers.engines.values import is_text

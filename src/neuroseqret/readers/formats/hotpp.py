@@ -11,8 +11,8 @@ from os import PathLike
 import pyarrow as pa
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.readers.engines.columns import numbers_if_all
 from neuroseqret.readers.engines.list_parquet import ListParquet
+from neuroseqret.readers.engines.other_columns import numbers_if_all
 from neuroseqret.readers.engines.parquet import write_parquet
 from neuroseqret.readers.options import Options
 
