@@ -13,7 +13,7 @@ The names below are imported when they are first used, so that `import neuroseqr
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from neuroseqret.data.relevance import Relevance

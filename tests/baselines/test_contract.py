@@ -86,7 +86,7 @@ def test_settings_have_names_of_their_own_and_refuse_others() -> None:
 
 def test_a_checkpoint_needs_a_method_that_learns_in_steps(tmp_path: Path) -> None:
     for method in (Histogram(), UDTW()):
-        with pytest.raises(UserError, match="does not learn in steps and needs no checkpoint"):
+        with pytest.raises(UserError, match="does not learn in steps and takes no checkpoint"):
             method.fit(QUERIES, CORPUS, checkpoint=tmp_path / "c")
     assert not (tmp_path / "c").exists()
 

@@ -10,7 +10,6 @@ from cli.calling import call
 from neuroseqret.cli.fit import _clock
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.methods.registry import make
-from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.readers import write_folder
 from simulated import simulate_retrieval
 
@@ -30,7 +29,7 @@ def test_fit_into_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_fit_says_how_the_clock_runs() -> None:
     corpus = EventSequences.from_lists([([0.0, 2.0, 4.0, 6.0], [0, 1, 0, 1])] * 3, time_unit="days")
-    method = SelfAttention()
-    method.scale_on(corpus)
-    assert _clock(method, corpus.time_unit) == "gaps between events: typically 2 days, mostly 2 to 2"
-    assert _clock(make("random"), "days") is None
+    histogram, random = (make(name).fit(None, corpus).to_state().card for name in ("histogram", "random"))
+    assert _clock(histogram) == "gaps between events: typically 2 days, mostly 2 to 2"
+    assert _clock(histogram.model_copy(update={"first_stage": histogram, "time_scale": None})) == _clock(histogram)
+    assert _clock(random) is None

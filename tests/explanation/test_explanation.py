@@ -17,8 +17,8 @@ from neuroseqret.errors import DataError, UserError
 from neuroseqret.explanation import Explanation, explain, picture
 from neuroseqret.explanation.attribution import through
 from neuroseqret.explanation.shares import vector_shares
+from neuroseqret.models.self_attention.metric import Projection
 from neuroseqret.models.self_attention.model import SelfAttention
-from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.processes.markov_renewal import WHOLE
 from simulated import simulate_retrieval
 
@@ -138,8 +138,7 @@ def test_what_search_refuses_explain_refuses(data: tuple[EventSequences, EventSe
     assert isinstance(model.marks, int)
     strange = EventSequence("strange", [0.0, 1.0], [0, model.marks])
     for pair in ((strange, corpus[0]), (queries[0], strange)):
-        with pytest.raises(DataError, match=r"sequence strange: event 1: mark \d+ is unknown to the model"):
+        with pytest.raises(DataError, match=r"sequence strange: event 1: mark '\d+' is unknown to the model"):
             explain(model, *pair)
-    model.time_unit = "days"
-    with pytest.raises(DataError, match="times are in years, the model's in days"):
+    with pytest.raises(DataError, match="times are in years, the model's in seconds"):
         explain(model, EventSequence("q", [0.0, 1.0], [0, 1], time_unit="years"), corpus[0])

@@ -8,6 +8,7 @@ from neuroseqret import methods
 from neuroseqret.baselines.random import Random
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import RelevanceModel
+from simulated import simulate
 
 NAMES = [*methods.MODELS, *methods.BASELINES]
 
@@ -32,8 +33,8 @@ def test_an_unknown_name_lists_those_there_are():
 
 
 def test_a_folder_is_loaded_by_the_method_that_it_names(tmp_path, monkeypatch):
-    assert isinstance(methods.load(Random().save(tmp_path / "model")), Random)
+    assert isinstance(methods.load(Random().fit(*simulate()).save(tmp_path / "model")), Random)
     monkeypatch.setattr(Random, "name", "tomorrow")
-    folder = Random().save(tmp_path / "newer")
+    folder = Random().fit(*simulate()).save(tmp_path / "newer")
     with pytest.raises(UserError, match="holds a 'tomorrow' model, which this version does not know; fit the model"):
         methods.load(folder)

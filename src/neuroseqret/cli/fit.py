@@ -16,7 +16,7 @@ from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroseqret.models.base import RelevanceModel
+    from neuroseqret.models.card import ModelCard
     from neuroseqret.readers.data_folder import DataFolder
 
 
@@ -74,19 +74,19 @@ def fit(
     )
     method.save(out)
     shutil.rmtree(checkpoint, ignore_errors=True)
-    if (clock := _clock(method, folder.corpus.time_unit)) is not None:
+    if (clock := _clock(method.to_state().card)) is not None:
         remarks.print(clock, markup=False)
     remarks.print(f"{model} ({preset}) trained in {time.monotonic() - begun:.0f} s, written to {out}", markup=False)
 
 
-def _clock(method: RelevanceModel, unit: str | None) -> str | None:
+def _clock(card: ModelCard) -> str | None:
     """Describe the learned time scale, so that a wrong unit is noticed; None if the method has no time scale."""
-    card = method.to_state().card
     scale = card.time_scale if card.first_stage is None else card.first_stage.time_scale
     if scale is None:
         return None
     low, middle, high = (max(math.exp(scale.mean + k * scale.sd) - scale.eps, 0.0) for k in (-1, 0, 1))
-    return f"gaps between events: typically {middle:.3g}{f' {unit}' if unit else ''}, mostly {low:.3g} to {high:.3g}"
+    unit = f" {card.time_unit}" if card.time_unit else ""
+    return f"gaps between events: typically {middle:.3g}{unit}, mostly {low:.3g} to {high:.3g}"
 
 
 def _read(data: Path) -> DataFolder:

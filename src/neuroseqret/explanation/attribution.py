@@ -32,8 +32,8 @@ from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
 from neuroseqret.explanation.shares import vector_shares
 from neuroseqret.models.base import RelevanceModel, Role
+from neuroseqret.models.self_attention.metric import Projection
 from neuroseqret.models.self_attention.model import SelfAttention
-from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.processes.markov_renewal import PARTS
 
 Matrix = npt.NDArray[np.float64]

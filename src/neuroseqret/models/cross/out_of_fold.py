@@ -18,9 +18,9 @@ from torch import Tensor
 
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.models.base import Role
-from neuroseqret.models.self_attention.metric import Metric, affordable_steps
+from neuroseqret.models.self_attention.metric import Projection
+from neuroseqret.models.self_attention.metric_training import MetricTraining, affordable_steps
 from neuroseqret.models.self_attention.model import SelfAttention
-from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.sampling import PairSampler
@@ -85,7 +85,7 @@ def _metric_of(
         pseudo_from=settings.batch.pseudo_from,
         seed=seed + 2,
     )
-    metric = Metric(size, settings, sampler, seed + 2, members=1)
+    metric = MetricTraining(size, settings, sampler, seed + 2, members=1)
     if settings.projection.kind == "none":
         return metric.head.eval()  # there is no metric to train
     base = settings.head if settings.head is not None else LoopSettings(learning_rate=2e-3, weight_decay=1e-3)

@@ -1,10 +1,10 @@
 """SelfAttention: embeds each sequence separately, so that it can be indexed.
 
-model        the class SelfAttention: fit, embed, score, save and load
-network      point process, whitened vector and projection
-projection   the learned metric on top of the vectors
-metric       training of the metric on cached vectors
-fitting      the training phases
+model             the class SelfAttention: fit, embed, score, save and load
+network           point process, whitened vector and metric
+metric            the learned metric on top of the vectors
+metric_training   training of the metric on cached vectors
+fitting           the training phases
 """
 
 from neuroseqret.models.self_attention.model import SelfAttention

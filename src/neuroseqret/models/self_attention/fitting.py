@@ -20,7 +20,7 @@ from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.measures.ranks import mean_average_precision
 from neuroseqret.models.base import Scores
 from neuroseqret.models.presets import SelfAttentionSettings, SimilaritySettings
-from neuroseqret.models.self_attention.metric import Metric, affordable_steps, ranking_loss
+from neuroseqret.models.self_attention.metric_training import MetricTraining, affordable_steps, ranking_loss
 from neuroseqret.models.self_attention.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
 from neuroseqret.processes.similarity import difference, rows_of
 from neuroseqret.processes.time_scale import Inputs, TimeScale
@@ -202,7 +202,9 @@ class Fitting:
         self, settings: LoopSettings, queries: Tensor, corpus: Tensor, max_seconds: float | None
     ) -> float | None:
         """Train a new projection on the cached vectors; return its validation MAP."""
-        metric = Metric(self.network.size, self.settings, self._sampler(self.settings.head_batch), self.seed + 1)
+        metric = MetricTraining(
+            self.network.size, self.settings, self._sampler(self.settings.head_batch), self.seed + 1
+        )
         head = metric.head
         judged = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
         steps = affordable_steps(settings.steps, self.network.size, self.settings, head.members)

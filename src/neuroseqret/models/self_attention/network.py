@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroseqret.models.presets import SelfAttentionSettings
-from neuroseqret.models.self_attention.projection import Projection
+from neuroseqret.models.self_attention.metric import Projection
 from neuroseqret.processes import fisher
 from neuroseqret.processes.mark_classes import MarkClasses
 from neuroseqret.processes.neural_process import NeuralProcess
