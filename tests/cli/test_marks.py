@@ -98,3 +98,25 @@ def test_an_unknown_mark_is_an_error_that_names_it(made: Path, tmp_path: Path) -
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
         assert "dogs.csv: sequence s: event 1: mark 'cat' is unknown to the model, which knows buy" in done.stderr
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("choice", ["drop", "keep"])
+def test_unknown_marks_are_dropped_or_kept_on_request(made: Path, tmp_path: Path, choice: str) -> None:
+    model, dogs, index = str(made / "model"), str(made / "dogs.csv"), str(tmp_path / "index")
+    for words in (
+        ["embed", model, dogs, "--out", str(tmp_path / "e.parquet")],
+        ["index", "create", model, dogs, "--out", index],
+        ["search", index, dogs, "--format", "trec"],
+    ):
+        done = call(*words, "--unknown-marks", choice)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[:3] == ["s", "Q0", "s"]
+    stored = Index.open(index).get("s")
+    assert stored.marks.tolist() == ([3] if choice == "drop" else [3, 5, 5])
+    assert call("index", "add", index, dogs, "--unknown-marks", choice).returncode == 0  # nothing new
+
+
+def test_a_choice_that_does_not_exist_is_one_line(made: Path) -> None:
+    done = call("search", str(made / "index"), str(made / "today.csv"), "--unknown-marks", "maybe")
+    assert done.returncode == 2
+    assert "unknown marks can be error, drop, keep, not 'maybe'" in done.stderr

@@ -206,6 +206,12 @@ def test_an_exchanged_model_is_refused(made, tmp_path):
     assert Index.open(made).search(naive.some_sequences(1)[0])
 
 
+def test_an_index_of_an_earlier_format_says_what_to_do(made):
+    file = made / "model" / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format_version": 2, "library_version": "0.1.0"}))
+    refused(made, r"has format version 2 \(library 0.1.0\).* fit the model again.* then make the index again")
+
+
 def test_creating_over_something_is_refused(tiny, made, tmp_path):
     with pytest.raises(UserError, match=r"there is an index already; add to it .* or choose another folder"):
         Index.create(tiny, made)
