@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import pytest
 
 from naive import index as naive
@@ -100,6 +101,34 @@ def test_a_structure_without_checksums_is_read(tiny, tmp_path):
     file.write_text(json.dumps({name: meta[name] for name in ("layout", "method", "last_serial", "files")}))
     assert hot.open_current(folder, 16) is not None
     assert hot.open_current(folder, 17) is None
+
+
+def test_commits_during_a_rebuild_do_not_reach_the_structure(tiny, tmp_path, monkeypatch):
+    corpus, queries = naive.some_sequences(80), naive.some_sequences(5, seed=9)
+    index = Index.create(tiny, tmp_path / "index", corpus[:60])
+    other = Index.open(tmp_path / "index")
+    read_rows = hot_builder._read_rows
+
+    def commit_after(store):
+        found = read_rows(store)
+        for writer in (index, other):  # the first one moves the table that the rebuild was started with
+            added = corpus[60:70] if writer is index else corpus[70:]
+            writer.add(added)
+            writer.remove(added.ids.to_pylist()[:3])
+            writer.remove(corpus.ids.to_pylist()[:20] if writer is index else corpus.ids.to_pylist()[20:30])
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(hot_builder, "_read_rows", commit_after)
+        index.compact()
+    built = hot.open_current(tmp_path / "index" / "hot", 16)
+    assert sorted(built.rows.column("id").to_pylist()) == sorted(corpus.ids.to_pylist()[:60])
+    place = {name: row for row, name in enumerate(corpus.ids.to_pylist())}
+    expected = tiny.embed(corpus)[[place[name] for name in built.rows.column("id").to_pylist()]]
+    assert np.array_equal(built.embeddings, expected)
+    alive = np.array([*range(30, 60), *range(63, 70), *range(73, 80)])
+    fresh = Index.create(tiny, tmp_path / "fresh", corpus[alive])
+    assert answers(index, queries) == answers(Index.open(tmp_path / "index"), queries) == answers(fresh, queries)
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o002, 0o077])

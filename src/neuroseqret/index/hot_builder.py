@@ -30,7 +30,8 @@ def build(folder: Path, store: Store, config: IndexConfig) -> hot.HotStructure:
     """Derive the structure from what the store holds now, make it the current one and open it."""
     target = folder / f"build-{uuid.uuid4().hex[:12]}"
     with new_folder(target, hot.META) as temporary:
-        _write(temporary, store, config)
+        store.refresh()
+        _write(temporary, store.pinned(), config)
     with new_file(folder / hot.CURRENT) as pointer:
         pointer.write_text(target.name)
     for old in folder.iterdir():  # a process that has an old structure open keeps its memory maps until it closes them
@@ -46,7 +47,7 @@ def build(folder: Path, store: Store, config: IndexConfig) -> hot.HotStructure:
 
 
 def _write(target: Path, store: Store, config: IndexConfig) -> None:
-    store.refresh()
+    """Write the files of the structure; the store must be pinned, since it is scanned twice."""
     table, by_key = _read_rows(store)
     serials = table.column(SERIAL).to_numpy()[by_key]
     embeddings, begins, lengths = _write_events(target, store, serials, config.dimension)
