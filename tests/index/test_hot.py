@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -101,6 +102,70 @@ def test_a_structure_without_checksums_is_read(tiny, tmp_path):
     file.write_text(json.dumps({name: meta[name] for name in ("layout", "method", "last_serial", "files")}))
     assert hot.open_current(folder, 16) is not None
     assert hot.open_current(folder, 17) is None
+
+
+def test_a_link_in_the_place_of_the_structure_is_not_followed(tiny, tmp_path):
+    corpus, query = naive.some_sequences(50), naive.some_sequences(1, seed=9)[0]
+    index = Index.create(tiny, tmp_path / "index", corpus)
+    index.compact()
+    expected = index.search(query)
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "index" / "hot").rename(elsewhere)
+    (elsewhere / "build-0123456789ab").mkdir()
+    (elsewhere / "photos").mkdir()
+    before = sorted(elsewhere.rglob("*"))
+    (tmp_path / "index" / "hot").symlink_to(elsewhere)
+    assert hot.open_current(tmp_path / "index" / "hot", 16) is None
+    opened = Index.open(tmp_path / "index")
+    with pytest.warns(UserWarning, match="hot is a symbolic link, which is not followed; remove it"):
+        opened.compact()
+    assert opened.search(query) == expected
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_only_builds_are_removed_from_the_folder_of_the_structure(tiny, tmp_path):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(50))
+    index.compact()
+    folder, elsewhere = tmp_path / "index" / "hot", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    first = (folder / hot.CURRENT).read_text()
+    (folder / ".build-0123456789ab-x1_y2z3a").mkdir()  # left by a process that was killed
+    (folder / ".CURRENT-x1_y2z3a").touch()
+    kept = ["build-0123456789abcdef", "build-of-mine", "photos"]
+    for name in kept:
+        (folder / name).mkdir()
+    (folder / "build-ba9876543210").symlink_to(elsewhere)
+    (folder / "notes.txt").touch()
+    index.compact()
+    current = (folder / hot.CURRENT).read_text()
+    assert current != first
+    left = [hot.CURRENT, current, *kept, "build-ba9876543210", "notes.txt"]
+    assert sorted(entry.name for entry in folder.iterdir()) == sorted(left)
+    assert elsewhere.is_dir()
+
+
+@pytest.mark.parametrize("name", ["../elsewhere", "ABSOLUTE", ".", "", "elsewhere", "build-0123456789ab"])
+def test_a_pointer_to_anything_but_a_build_counts_as_damage(tiny, tmp_path, name):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(50))
+    index.compact()
+    folder = tmp_path / "index" / "hot"
+    current = folder / (folder / hot.CURRENT).read_text()
+    assert hot.open_current(folder, 16) is not None
+    for place in (tmp_path / "index" / "elsewhere", folder / "elsewhere"):
+        shutil.copytree(current, place)
+    (folder / "build-0123456789ab").symlink_to(current.name)
+    (folder / hot.CURRENT).write_text(name.replace("ABSOLUTE", str(current)))
+    assert hot.open_current(folder, 16) is None
+    query = naive.some_sequences(1, seed=9)[0]
+    assert Index.open(tmp_path / "index").search(query) == index.search(query)
+
+
+def test_a_pointer_that_is_a_link_counts_as_damage(tiny, tmp_path):
+    Index.create(tiny, tmp_path / "index", naive.some_sequences(50)).compact()
+    folder = tmp_path / "index" / "hot"
+    (folder / hot.CURRENT).rename(tmp_path / "pointer")
+    (folder / hot.CURRENT).symlink_to(tmp_path / "pointer")
+    assert hot.open_current(folder, 16) is None
 
 
 def test_commits_during_a_rebuild_do_not_reach_the_structure(tiny, tmp_path, monkeypatch):

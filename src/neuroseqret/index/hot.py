@@ -10,6 +10,8 @@ INDEX/hot/build-.../*          the arrays; those of the finder are described in 
 from __future__ import annotations
 
 import json
+import re
+import stat
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ CURRENT, META = "CURRENT", "meta.json"
 EMBEDDINGS, SERIALS, BEGINS, LENGTHS = "embeddings.npy", "serials.npy", "begins.npy", "lengths.npy"
 TIMES, MARKS, ROWS = "times.bin", "marks.bin", "rows.arrow"
 LAYOUT_VERSION = 2
+BUILD_NAME = re.compile(r"build-[0-9a-f]{12}")
 _CHECKED_SIZE = 1 << 20  # bytes; reading larger files at every opening would take too long for a checksum
 
 
@@ -91,12 +94,23 @@ def hit_columns(schema: pa.Schema) -> list[str]:
 def open_current(folder: Path, dimension: int) -> HotStructure | None:
     """Open the current structure; return None if there is none that can be used, for whatever reason."""
     try:
-        target = folder / (folder / CURRENT).read_text().strip()
-        meta = _read_meta(target)
-        opened = None if meta is None else _open(target, meta)
+        target = _current(folder)
+        meta = None if target is None else _read_meta(target)
+        opened = None if target is None or meta is None else _open(target, meta)
         return opened if opened is not None and opened.fits(dimension) else None
     except Exception:  # damaged files raise anything, and the store has all that is needed to rebuild
         return None
+
+
+def _current(folder: Path) -> Path | None:
+    """Return the folder of the current build; None if the way there is not plain: no link, and no other folder."""
+    pointer = folder / CURRENT
+    if not stat.S_ISDIR(folder.lstat().st_mode) or not stat.S_ISREG(pointer.lstat().st_mode):
+        return None
+    name = pointer.read_text().strip()
+    if not BUILD_NAME.fullmatch(name) or not stat.S_ISDIR((folder / name).lstat().st_mode):
+        return None
+    return folder / name
 
 
 def _open(target: Path, meta: dict[str, Any]) -> HotStructure:
