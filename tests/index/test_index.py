@@ -314,3 +314,23 @@ def test_batches_stream_through_and_every_batch_is_a_commit(tiny, tmp_path):
     done = Index.open(tmp_path / "index").add(corpus[b : b + 20] for b in range(0, 100, 20))
     assert (done.added, done.already_there) == (20, 80)
     assert index.add(iter(corpus)).already_there == 100
+
+
+@pytest.mark.parametrize("merged", [True, False])
+@pytest.mark.parametrize("change", ["upsert", "remove"])
+def test_compact_after_changes_by_another_process(tiny, tmp_path, change, merged):
+    corpus = naive.some_sequences(60)
+    index = Index.create(tiny, tmp_path / "index", corpus[:30])
+    if merged:
+        index.compact()
+    index.add(corpus[30:])
+    other = Index.open(tmp_path / "index", tiny)
+    if change == "upsert":
+        other.upsert(corpus[:20])
+    else:
+        other.remove(corpus.ids.to_pylist()[:20])
+    other.compact()
+    index.compact()
+    info = index.info()
+    assert info["not_yet_in_structure"] == info["removed_in_structure"] == 0
+    assert len(index) == (40 if change == "remove" else 60)

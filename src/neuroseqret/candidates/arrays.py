@@ -34,6 +34,19 @@ def open_array(file: Path) -> Array:
     return np.load(file, mmap_mode="c").view(np.ndarray)
 
 
-def have_shapes(arrays: Sequence[tuple[Array, tuple[int, ...]]]) -> bool:
-    """Return whether every array has the shape beside it. The compiled kernels do not check bounds."""
-    return all(array.shape == shape for array, shape in arrays)
+def are_as_written(arrays: Sequence[tuple[Array, tuple[int, ...], type]]) -> bool:
+    """Return whether every array has the shape and type beside it. The compiled kernels do not check bounds."""
+    return all(
+        array.shape == shape and array.dtype == kind and array.flags.c_contiguous for array, shape, kind in arrays
+    )
+
+
+def are_runs(offsets: Array, n: int) -> bool:
+    """Return whether offsets, or each row of them, cut n rows into runs: from 0 to n and never falling."""
+    ends = (offsets[..., 0] == 0).all() and (offsets[..., -1] == n).all()
+    return bool(ends and (offsets[..., 1:] >= offsets[..., :-1]).all())
+
+
+def are_within(numbers: Array, stop: int) -> bool:
+    """Return whether all numbers are at least 0 and below `stop`."""
+    return not numbers.size or bool(numbers.min() >= 0 and numbers.max() < stop)

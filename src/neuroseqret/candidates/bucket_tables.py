@@ -17,12 +17,13 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from neuroseqret.candidates.arrays import have_shapes, open_array
+from neuroseqret.candidates.arrays import are_as_written, are_runs, are_within, open_array
 from neuroseqret.candidates.codes import Codes
 from neuroseqret.errors import UserError
 
 Rows = npt.NDArray[np.int32]
 MAX_PROBES = 1 << 16
+MAX_TABLES = 255
 MAX_LENGTH = 24  # bits of a table: the flipped bits of one are a mask of as many (see `_probe`)
 _FILES = {"positions": "table_positions.npy", "rows": "table_rows.npy", "offsets": "table_offsets.npy"}
 
@@ -83,10 +84,19 @@ class BucketTables:
         """Open what `save` wrote, as memory maps."""
         return cls(*(open_array(folder / file) for file in _FILES.values()))
 
-    def fits(self, n: int) -> bool:
-        """Return whether the arrays have the shapes of tables over n sequences."""
+    def fits(self, n: int, bits: int) -> bool:
+        """Return whether the arrays are those of tables over n codes of so many bits, and lead nowhere else."""
         tables, length = self.positions.shape
-        return have_shapes([(self.rows, (tables, n)), (self.offsets, (tables, (1 << length) + 1))])
+        if not (1 <= tables <= MAX_TABLES and 1 <= length <= MAX_LENGTH):
+            return False
+        written = are_as_written(
+            [
+                (self.positions, (tables, length), np.int32),
+                (self.rows, (tables, n), np.int32),
+                (self.offsets, (tables, (1 << length) + 1), np.int32),
+            ]
+        )
+        return written and are_within(self.positions, bits) and are_runs(self.offsets, n) and are_within(self.rows, n)
 
     @property
     def length(self) -> int:
@@ -128,8 +138,8 @@ class BucketTables:
 
 def check_tables(bits: int, tables: int, length: int | None) -> None:
     """Raise a `UserError` if there can be no such tables over codes of `bits` bits."""
-    if not 1 <= tables <= 255:
-        raise UserError(f"the number of bucket tables must be 1 to 255, not {tables}")
+    if not 1 <= tables <= MAX_TABLES:
+        raise UserError(f"the number of bucket tables must be 1 to {MAX_TABLES}, not {tables}")
     longest = min(bits, MAX_LENGTH)
     if length is not None and not 1 <= length <= longest:
         raise UserError(f"a bucket table must take 1 to {longest} of the {bits} bits, not {length}")

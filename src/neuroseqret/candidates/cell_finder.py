@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from typing_extensions import Self
 
-from neuroseqret.candidates.arrays import have_shapes
+from neuroseqret.candidates.arrays import are_as_written, are_runs
 from neuroseqret.candidates.cells import Cells
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
 from neuroseqret.candidates.kernels import best_in_cells, best_rows
@@ -37,15 +37,16 @@ class CellFinder(Finder):
 
     def fits(self, n: int, dimension: int) -> bool:
         centres, offsets = self.cells.centres, self.cells.offsets
-        return have_shapes(
+        written = are_as_written(
             [
-                (self.embeddings, (n, dimension)),
-                (self.small.numbers, (n, dimension)),
-                (self.small.scale, (dimension,)),
-                (centres, (len(centres), dimension)),
-                (offsets, (len(centres) + 1,)),
+                (self.embeddings, (n, dimension), np.float32),
+                (self.small.numbers, (n, dimension), np.int8),
+                (self.small.scale, (dimension,), np.float32),
+                (centres, (len(centres), dimension), np.float32),
+                (offsets, (len(centres) + 1,), np.int64),
             ]
         )
+        return written and are_runs(offsets, n)
 
     @property
     def nbytes(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from neuroseqret.candidates.arrays import CHUNK, have_shapes, open_array
+from neuroseqret.candidates.arrays import CHUNK, are_as_written, open_array
 from neuroseqret.candidates.bucket_tables import BucketTables, Workspace
 from neuroseqret.candidates.codes import Codes, HashFunction, pack_bits
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
@@ -53,7 +53,11 @@ class HammingFinder(Finder):
         return cls(embeddings, load_hash(folder / HASH_FILE), open_array(folder / CODES_FILE))
 
     def fits(self, n: int, dimension: int) -> bool:
-        return have_shapes([(self.embeddings, (n, dimension)), (self.codes, (n, -(-self.hash.bits // 64)))])
+        bits = self.hash.bits
+        written = are_as_written(
+            [(self.embeddings, (n, dimension), np.float32), (self.codes, (n, -(-bits // 64)), np.uint64)]
+        )
+        return written and self.hash.margins(self.embeddings[:1]).shape == (1, bits)
 
     @property
     def nbytes(self) -> int:
@@ -97,7 +101,7 @@ class BucketFinder(HammingFinder):
         return cls(embeddings, load_hash(folder / HASH_FILE), codes, BucketTables.open(folder))
 
     def fits(self, n: int, dimension: int) -> bool:
-        return super().fits(n, dimension) and self.tables.fits(n)
+        return super().fits(n, dimension) and self.tables.fits(n, self.hash.bits)
 
     @property
     def nbytes(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from typing_extensions import Self
 
-from neuroseqret.candidates.arrays import have_shapes
+from neuroseqret.candidates.arrays import are_as_written
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
 from neuroseqret.candidates.kernels import best_in_runs
 from neuroseqret.candidates.settings import CandidateSettings
@@ -30,7 +30,7 @@ class ExhaustiveFinder(Finder):
         return cls(embeddings)
 
     def fits(self, n: int, dimension: int) -> bool:
-        return have_shapes([(self.embeddings, (n, dimension))])
+        return are_as_written([(self.embeddings, (n, dimension), np.float32)])
 
     @property
     def nbytes(self) -> int:

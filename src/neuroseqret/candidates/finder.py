@@ -59,7 +59,7 @@ class Finder(ABC):
 
     @abstractmethod
     def fits(self, n: int, dimension: int) -> bool:
-        """Return whether all arrays have the shapes of n rows; if not, the files are damaged."""
+        """Return whether all arrays are those of n rows and refer to no others; if not, the files are damaged."""
 
     @property
     @abstractmethod

@@ -2,6 +2,7 @@
 
     index.py         `Index`, which users call; it puts the other parts together
     config.py        the folder's `index.json`, and the settings of an index
+    forked.py        refuses the use of an index in a forked process
     rows.py          sequences to rows of the store and back, and the checks on the way
 
 Writing:

@@ -8,6 +8,8 @@ part.
 
 from __future__ import annotations
 
+import errno
+import re
 import shutil
 import uuid
 from pathlib import Path
@@ -25,28 +27,44 @@ from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.store import EMBEDDING, KEY, OFFSET, SERIAL, Store
 from neuroseqret.storage.files import new_file, new_folder
 
+_OLD_BUILD = re.compile(rf"{hot.BUILD_NAME.pattern}|\.{hot.BUILD_NAME.pattern}-.*")  # complete, or temporary
+
 
 def build(folder: Path, store: Store, config: IndexConfig) -> hot.HotStructure:
-    """Derive the structure from what the store holds now, make it the current one and open it."""
+    """Derive the structure from what the store holds now, make it the current one and open it.
+
+    Building removes older builds, so `folder` may not be a link to somewhere else.
+    """
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, f"{folder.name} is a symbolic link, which is not followed; remove it")
     target = folder / f"build-{uuid.uuid4().hex[:12]}"
     with new_folder(target, hot.META) as temporary:
-        _write(temporary, store, config)
+        store.refresh()
+        _write(temporary, store.pinned(), config)
     with new_file(folder / hot.CURRENT) as pointer:
         pointer.write_text(target.name)
-    for old in folder.iterdir():  # a process that has an old structure open keeps its memory maps until it closes them
-        if old.name in (hot.CURRENT, target.name):
-            continue
-        if old.is_dir():
-            shutil.rmtree(old, ignore_errors=True)
-        else:  # left by a process that was killed
-            old.unlink(missing_ok=True)
+    _remove_others(folder, target.name)
     opened = hot.open_current(folder, config.dimension)
     assert opened is not None
     return opened
 
 
+def _remove_others(folder: Path, current: str) -> None:
+    """Remove older builds, and what a process that was killed left of its own; leave everything else alone.
+
+    A process that has an old structure open keeps its memory maps until it closes them.
+    """
+    for old in folder.iterdir():
+        if old.name == current or old.is_symlink():
+            continue
+        if _OLD_BUILD.fullmatch(old.name) and old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+        elif old.name.startswith(f".{hot.CURRENT}-") and old.is_file():
+            old.unlink(missing_ok=True)
+
+
 def _write(target: Path, store: Store, config: IndexConfig) -> None:
-    store.refresh()
+    """Write the files of the structure; the store must be pinned, since it is scanned twice."""
     table, by_key = _read_rows(store)
     serials = table.column(SERIAL).to_numpy()[by_key]
     embeddings, begins, lengths = _write_events(target, store, serials, config.dimension)

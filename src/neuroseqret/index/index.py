@@ -22,6 +22,7 @@ from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
 from neuroseqret.index.config import IndexConfig, create_folder, make_settings, read_config
+from neuroseqret.index.forked import check_not_forked
 from neuroseqret.index.hit import Hits
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.reader import Reader
@@ -65,6 +66,7 @@ class Index:
         `hamming`), `fraction`, `at_least`, `hash`, `hash_preset`, `bits`, `tables`, `table_bits`, and for sub-sequence
         search `window_events` or `window_duration`, with `window_step`.
         """
+        check_not_forked()
         chosen = make_settings(settings)
         embedder = _embedder(model if isinstance(model, RelevanceModel) else methods.load(model))
         target = Path(folder)
@@ -93,6 +95,7 @@ class Index:
     @classmethod
     def open(cls, folder: str | PathLike[str], model: Embedder | None = None) -> Index:
         """Open the index in a folder; its model is loaded when it is first needed."""
+        check_not_forked()
         target = Path(folder)
         config = read_config(target)
         try:
@@ -125,6 +128,7 @@ class Index:
         by name; `unknown_marks` says what to do with those that the model never met: `error`, `drop` the events, or
         `keep` them as one mark.
         """
+        check_not_forked()
         done = Added()
         for batch in _batches(sequences):
             done += self._writer.add(self.model, self.config.meaning.apply(batch, unknown_marks), upsert)
@@ -138,15 +142,18 @@ class Index:
 
     def remove(self, ids: str | Sequence[str]) -> int:
         """Remove sequences by id, skip unknown ids, and return how many were removed."""
+        check_not_forked()
         return self._writer.remove(_names(ids))
 
     def compact(self) -> None:
         """Merge the small files of the store and rebuild the structure that searches read."""
+        check_not_forked()
         self._writer.compact()
         self._reader.rebuild()
 
     def refresh(self) -> None:
         """Read the newest commit and rebuild the search structure if it is due, so that the next search need not."""
+        check_not_forked()
         self._reader.snapshot()
 
     # ---------------------------------------------------------------- ask
@@ -176,6 +183,7 @@ class Index:
         sequence. `expand` searches a second time with the query moved towards its best hits. `fraction` and `at_least`
         override how much of the corpus is compared. `unknown_marks` is as in `add`.
         """
+        check_not_forked()
         many = self.config.meaning.apply(EventSequences.of(queries), unknown_marks)
         reranker = None if rerank is None else self._reranker(rerank)
         if reranker is None and not self.model.score_is_cosine:
@@ -210,6 +218,7 @@ class Index:
 
     def get(self, ids: str | Sequence[str]) -> EventSequences:
         """Return the stored sequences with these ids, in their order; windows are found by `Hit.window`."""
+        check_not_forked()
         wanted = _names(ids)
         if not wanted:
             return EventSequences.from_lists([])
@@ -225,10 +234,12 @@ class Index:
 
     def __len__(self) -> int:
         """Return the number of sequences, or of windows if the index holds windows."""
+        check_not_forked()
         return self._reader.snapshot().count
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds and how it searches."""
+        check_not_forked()
         snapshot, config = self._reader.snapshot(), self.config
         return {
             "folder": str(self.folder),

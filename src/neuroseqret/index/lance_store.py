@@ -68,6 +68,12 @@ class LanceStore:
         except FileNotFoundError:
             return -1
 
+    def pinned(self) -> LanceStore:
+        pinned = LanceStore.open(self.folder)
+        with _explained(self.folder, "read"):
+            pinned._table.checkout(self._table.version)  # of this handle, so that it never lags behind the pinned one
+        return pinned
+
     def put(self, rows: pa.Table) -> None:
         with _explained(self.folder, "written to"), self._with_columns_of(rows) as fitted:
             self._table.add(fitted)

@@ -27,6 +27,7 @@ from neuroseqret.storage import lock
 
 #: A rebuild is due when more rows than these, and more than this share of the structure, were added or removed since.
 REBUILD_ROWS, REBUILD_FRACTION = 5000, 0.1
+_BUILD_TIMEOUT = 3600.0  # seconds to wait for the structure that another process is building
 _FILTERS_KEPT = 16  # masks of the conditions that were used last
 
 
@@ -76,7 +77,7 @@ class Reader:
         """
         self._due = False
         try:
-            with lock.held(self.folder / "hot.lock", wait) as free:
+            with lock.held(self.folder / "hot.lock", wait, _BUILD_TIMEOUT) as free:
                 if not free:
                     self._due = True
                     return snapshot

@@ -41,6 +41,9 @@ class Store(Protocol):
     def changed(self, version: int) -> bool:
         """Return whether there may be a newer commit than this version. Must be cheap: called before every search."""
 
+    def pinned(self) -> Store:
+        """Return the store as this object sees it now, for reading alone: later commits do not change what it gives."""
+
     def put(self, rows: pa.Table) -> None:
         """Append rows. Columns that the store does not have yet are added; they are null in earlier rows."""
 

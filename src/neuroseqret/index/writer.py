@@ -111,6 +111,7 @@ class Writer:
     def compact(self) -> None:
         """Merge the store's small files."""
         with lock.held(self.folder / "write.lock"):
+            self.store.refresh()
             self.store.compact()
 
     def _state_of(self, batch: EventSequences, keys: Hashes, events: Hashes, upsert: bool) -> npt.NDArray[np.int8]:
