@@ -11,7 +11,10 @@ The names below are imported when they are first used, so that `import neuroseqr
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from neuroseqret.storage.numba_cache import ensure_numba_cache
 
 __version__ = "0.2.0"
 
@@ -73,6 +76,8 @@ __all__ = [
     "write",
     "write_folder",
 ]
+
+ensure_numba_cache(Path(__file__).parent)  # before any module imports numba
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
+from naive import filters
 from naive.index import TinyEmbedder
 from neuroseqret import methods
+from neuroseqret.index.lance_store import LanceStore
+from neuroseqret.index.store import SERIAL
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +20,12 @@ def _tiny_methods(monkeypatch):
 @pytest.fixture
 def tiny():
     return TinyEmbedder()
+
+
+@pytest.fixture(scope="module")
+def filtered_store(tmp_path_factory):
+    """The rows of `naive.filters` in a store."""
+    table = pa.table({SERIAL: pa.array(range(8), pa.int64()), **filters.ROWS})
+    made = LanceStore.create(tmp_path_factory.mktemp("filters"), table.schema)
+    made.put(table)
+    return made

@@ -9,7 +9,6 @@ INDEX/*.lock       locks of processes that write or build
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from neuroseqret.data.meaning import Meaning
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.storage.files import new_folder
+from neuroseqret.storage.reading import naming_path, read_json
 
 FORMAT, FORMAT_VERSION = "neuroseqret-index", 1
 CONFIG = "index.json"
@@ -82,6 +82,7 @@ class IndexConfig(BaseModel):
         return Meaning(self.marks, self.mark_names, self.time_unit)
 
 
+@naming_path
 def create_folder(folder: Path, fill: Callable[[Path], IndexConfig]) -> IndexConfig:
     """Make the folder in one step: `fill` writes model and store to a temporary folder, which is then renamed."""
     if (folder / CONFIG).exists():
@@ -92,24 +93,22 @@ def create_folder(folder: Path, fill: Callable[[Path], IndexConfig]) -> IndexCon
         raise UserError(f"{folder}: exists and is not empty; choose another folder")
     with new_folder(folder, CONFIG) as temporary:
         config = fill(temporary)
-        (temporary / CONFIG).write_text(config.model_dump_json(indent=1) + "\n")
+        (temporary / CONFIG).write_text(config.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return config
 
 
+@naming_path
 def read_config(folder: Path) -> IndexConfig:
     """Read and check `index.json`."""
     path = folder / CONFIG
     if not path.is_file():
         raise UserError(f"{folder}: not an index ({CONFIG} is missing); make one with 'neuroseqret index create'")
-    try:
-        found = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: damaged ({error}); restore a copy or make the index again") from error
+    found = read_json(path, "restore a copy or make the index again")
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise UserError(f"{path}: not written by neuroseqret; make an index with 'neuroseqret index create'")
     if found.get("format_version") != FORMAT_VERSION:
         raise UserError(
-            f"{path}: format version {found.get('format_version')}, this library reads {FORMAT_VERSION}; "
+            f"{path}: format version {found.get('format_version')!s:.20}, this library reads {FORMAT_VERSION}; "
             "install the library version that wrote it, or make the index again"
         )
     try:

@@ -22,6 +22,7 @@ from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
 from neuroseqret.index.config import IndexConfig, create_folder, make_settings, read_config
+from neuroseqret.index.filters import Where
 from neuroseqret.index.forked import check_not_forked
 from neuroseqret.index.hit import Hits
 from neuroseqret.index.lance_store import LanceStore
@@ -169,7 +170,7 @@ class Index:
         *,
         rerank: str | PathLike[str] | RelevanceModel | None = None,
         rerank_top: int | None = None,
-        where: str | None = None,
+        where: Where | None = None,
         exhaustive: bool = False,
         expand: bool = False,
         fraction: float | None = None,
@@ -179,9 +180,9 @@ class Index:
         """Return the k most relevant sequences: one `Hits` for one query, a list of them for many.
 
         `rerank` is a model (or a model folder) that scores the best `rerank_top` again (100, or k if that is more).
-        `where` is an SQL condition on the metadata (`"role = 'GK'"`). `exhaustive` compares the query with every
-        sequence. `expand` searches a second time with the query moved towards its best hits. `fraction` and `at_least`
-        override how much of the corpus is compared. `unknown_marks` is as in `add`.
+        `where` is an SQL condition on the metadata (`"role = 'GK'"`) or a mapping (`{"role": "GK"}`). `exhaustive`
+        compares the query with every sequence. `expand` searches a second time with the query moved towards its best
+        hits. `fraction` and `at_least` override how much of the corpus is compared. `unknown_marks` is as in `add`.
         """
         check_not_forked()
         many = self.config.meaning.apply(EventSequences.of(queries), unknown_marks)

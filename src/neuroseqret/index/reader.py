@@ -20,6 +20,7 @@ from neuroseqret.candidates.finder import Mask, Rows, Vectors
 from neuroseqret.errors import UserError
 from neuroseqret.index import hot, hot_builder
 from neuroseqret.index.config import IndexConfig
+from neuroseqret.index.filters import Filter, Where
 from neuroseqret.index.rows import embeddings_of, list_lengths
 from neuroseqret.index.snapshot import Snapshot
 from neuroseqret.index.store import EMBEDDING, SERIAL, Store
@@ -122,19 +123,20 @@ class Reader:
         batches = [b.column(SERIAL).to_numpy() for b in self.store.scan([SERIAL], where=where)]
         return np.concatenate(batches) if batches else np.empty(0, np.int64)
 
-    def allowed(self, snapshot: Snapshot, where: str | None) -> Mask:
+    def allowed(self, snapshot: Snapshot, where: Where | None) -> Mask:
         """Return a mask over the snapshot's rows that are there and meet the condition; empty if all of them do."""
-        if where is None:
+        condition = None if where is None else Filter.of(where)
+        if condition is None:
             return snapshot.alive
         with self._lock:
-            filters = snapshot.filters
-            if where not in filters:
-                mask = _one_of(snapshot.serials, self._serials(where))
-                filters[where] = mask & snapshot.alive if len(snapshot.alive) else mask
-            filters.move_to_end(where)
+            filters, text = snapshot.filters, condition.text
+            if text not in filters:
+                mask = _one_of(snapshot.serials, self._serials(condition.for_columns(self.store.schema)))
+                filters[text] = mask & snapshot.alive if len(snapshot.alive) else mask
+            filters.move_to_end(text)
             while len(filters) > _FILTERS_KEPT:
                 filters.popitem(last=False)
-            return filters[where]
+            return filters[text]
 
 
 def _one_of(serials: Rows, values: Rows) -> Mask:

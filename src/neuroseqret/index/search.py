@@ -49,11 +49,13 @@ class SearchOptions:
         for name in ("k", "rerank_top", "at_least"):
             if not isinstance(value := getattr(self, name), (int, np.integer)):
                 raise UserError(f"{name} must be a whole number, not {value!r}")
+            object.__setattr__(self, name, int(value))  # numpy's small integers overflow
         if not isinstance(self.fraction, (int, float, np.number)):
             raise UserError(f"fraction must be a number, not {self.fraction!r}")
         if self.k < 1 or self.rerank_top < 1:
             raise UserError(f"k and rerank_top must be 1 or more, not {self.k} and {self.rerank_top}")
         check_share(self.fraction, self.at_least)
+        object.__setattr__(self, "fraction", float(self.fraction))
 
 
 @dataclass

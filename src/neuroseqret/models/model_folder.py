@@ -23,6 +23,7 @@ import neuroseqret
 from neuroseqret.errors import UserError
 from neuroseqret.models.card import ModelCard, ModelState
 from neuroseqret.storage.files import new_folder
+from neuroseqret.storage.reading import naming_path, read_json
 
 FORMAT, FORMAT_VERSION = "neuroseqret-model", 3  # 3: the model card
 CONFIG, TENSORS = "config.json", "model.safetensors"
@@ -40,6 +41,7 @@ class SavedModel:
     library_version: str
 
 
+@naming_path
 def write_state(folder: str | PathLike[str], state: ModelState, extras: Mapping[str, bytes] | None = None) -> Path:
     """Write a model folder, complete or not at all; `extras` are further files by name (`training.*`).
 
@@ -63,21 +65,20 @@ def write_state(folder: str | PathLike[str], state: ModelState, extras: Mapping[
     return Path(folder)
 
 
+@naming_path
 def read_saved(folder: str | PathLike[str]) -> SavedModel:
     """Read and check `config.json`: it must be of a model folder, of a known version, and unchanged."""
     path = Path(folder) / CONFIG
     if not path.is_file():
         raise UserError(f"{folder}: not a model folder ({CONFIG} is missing); make one with 'neuroseqret fit'")
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: damaged ({error}); fit the model again") from error
+    config = read_json(path, "fit the model again")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise UserError(f"{path}: not written by neuroseqret; make a model folder with 'neuroseqret fit'")
     if config.get("format_version") != FORMAT_VERSION:
         raise UserError(
-            f"{path}: has format version {config.get('format_version')} (library {config.get('library_version')}), but "
-            f"this library reads version {FORMAT_VERSION}; fit the model again, or install the library that wrote it"
+            f"{path}: has format version {config.get('format_version')!s:.20} (library "
+            f"{config.get('library_version')!s:.20}), but this library reads version {FORMAT_VERSION}; fit the model "
+            "again, or install the library that wrote it"
         )
     stored = config.pop(CONFIG_HASH, None)
     if stored != _hash_of_config(config):
@@ -97,6 +98,7 @@ def read_card(folder: str | PathLike[str]) -> ModelCard:
     return read_saved(folder).card
 
 
+@naming_path
 def read_state(folder: str | PathLike[str], name: str) -> ModelState:
     """Read card and tensors of a model folder of the named method; raise a `UserError` if anything is wrong."""
     saved = read_saved(folder)
@@ -116,7 +118,7 @@ def read_state(folder: str | PathLike[str], name: str) -> ModelState:
 def _hash_of_config(config: Mapping[str, Any]) -> str:
     """Hash the content of the configuration, whatever the layout of its file."""
     text = json.dumps(config, sort_keys=True, ensure_ascii=False)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _hash(path: Path) -> str:

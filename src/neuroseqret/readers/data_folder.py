@@ -21,6 +21,7 @@ from neuroseqret.readers.options import Options
 from neuroseqret.readers.trec import Qrels, read_qrels, write_qrels
 from neuroseqret.readers.writing import Sequences
 from neuroseqret.storage.files import new_folder
+from neuroseqret.storage.reading import naming_path
 
 CORPUS, QUERIES = canonical.FOLDER_FILES
 QRELS, META = "qrels.txt", canonical.META
@@ -76,6 +77,7 @@ class DataFolder:
         return split_rows_if_any(self.queries, split)
 
 
+@naming_path
 def read_folder(path: str | PathLike[str], *, validate: bool = True) -> DataFolder:
     """Read and check a data folder; `queries` and `relevance` are None if the folder has none."""
     folder = Path(path)

@@ -12,6 +12,7 @@ from neuroseqret.readers import frame
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.registry import FORMATS, format_named
 from neuroseqret.readers.sniffing import sniff
+from neuroseqret.storage.reading import naming_path
 
 if TYPE_CHECKING:
     import pandas
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@naming_path
 def read(
     source: str | PathLike[str] | pandas.DataFrame | polars.DataFrame | pa.Table,
     *,
@@ -61,6 +63,7 @@ def read(
         raise
 
 
+@naming_path
 def scan(
     path: str | PathLike[str],
     batch_rows: int = 8192,

@@ -2,5 +2,7 @@
 
 - `files.py`: files and folders that appear complete or not at all; the cache folder
 - `lock.py`: a lock on a file, so that writers take turns
+- `numba_cache.py`: a place for numba's compiled functions, if the install is read-only
+- `reading.py`: one line that names the path, if a file cannot be read or is damaged
 - `seal.py`: a checksum inside Parquet files, so that damage is found
 """

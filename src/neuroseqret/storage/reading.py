@@ -1,0 +1,52 @@
+"""Read what somebody else may have written or damaged: one line that names the path, whatever is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from neuroseqret.errors import UserError
+
+MAX_DEPTH = 100  # levels of a JSON file
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def naming_path(function: Callable[P, R]) -> Callable[P, R]:
+    """Turn system errors of a function, whose first argument is a path, into a `UserError` that names the path."""
+
+    @wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except OSError as error:
+            path = error.filename or (args[0] if args else next(iter(kwargs.values())))
+            raise UserError(f"{path}: cannot be used ({error.strerror or error}); check the path") from error
+
+    return wrapped
+
+
+def read_json(path: Path, remedy: str) -> Any:
+    """Read a JSON file; raise a `UserError` if it is no JSON, or nested deeper or with longer numbers than we write."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise UserError(f"{path}: damaged (nested too deep); {remedy}") from error
+    except ValueError as error:  # no JSON, no UTF-8, or a number of thousands of digits
+        raise UserError(f"{path}: damaged ({error}); {remedy}") from error
+    level, depth = [found], 0
+    while level:  # not recursive, since Python's own functions fail on deep values
+        level = [inner for value in level for inner in _inside(value)]
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise UserError(f"{path}: damaged (nested too deep); {remedy}")
+    return found
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
