@@ -1,15 +1,18 @@
 """The embedded store: one LanceDB table in a folder.
 
 Lance first writes data files and then one manifest that makes them a version, so that a commit is complete or not
-there. Writers of one machine take turns (see `storage.lock`); readers never wait.
+there. A method that writes returns when its files are safe from a power cut (see `lance_files`). Writers of one machine
+take turns (see `storage.lock`); readers never wait.
 """
 
 from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +22,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.errors import UserError
+from neuroseqret.index.lance_files import LanceFiles, is_whole
 from neuroseqret.index.store import KEY, PARENT, SERIAL
+from neuroseqret.storage import lock
 
 TABLE = "sequences"
+_FAILURES = (RuntimeError, ValueError, OSError)  # what Lance raises
+_NEVER = timedelta(days=36500)
 _UNSETTLED = 0.1  # seconds; two commits within them may get the same time stamp from the file system
 
 
@@ -29,21 +36,27 @@ class LanceStore:
     """A `Store` in a folder."""
 
     def __init__(self, folder: Path, table: Any) -> None:
-        self.folder, self._table = folder, table
-        self._versions = folder / f"{TABLE}.lance" / "_versions"
+        self.folder, self._table, self._files = folder, table, LanceFiles(folder, TABLE)
         self._stamp = self._seen = -1
 
     @classmethod
     def create(cls, folder: Path, schema: pa.Schema) -> LanceStore:
         with _explained(folder, "created"):
-            return cls(folder, lancedb.connect(str(folder)).create_table(TABLE, schema=schema))
+            made = cls(folder, lancedb.connect(str(folder)).create_table(TABLE, schema=schema))
+            made._files.sync(int(made._table.version))
+            made._files.mark()
+            return made
 
     @classmethod
     def open(cls, folder: Path) -> LanceStore:
-        if not (folder / f"{TABLE}.lance").is_dir():
+        files = LanceFiles(folder, TABLE)
+        if not files.table.is_dir():
             raise UserError(f"{folder}: missing, so the index is damaged; restore a copy or make the index again")
         with _explained(folder, "opened"):
-            return cls(folder, lancedb.connect(str(folder)).open_table(TABLE))
+            if not _usable(files):
+                with lock.held(folder.parent / "write.lock"):
+                    _fall_back(files)
+            return cls(folder, _fresh(folder))
 
     @property
     def schema(self) -> pa.Schema:
@@ -64,16 +77,16 @@ class LanceStore:
 
     def _now(self) -> int:
         try:
-            return os.stat(self._versions).st_mtime_ns
+            return os.stat(self._files.versions).st_mtime_ns
         except FileNotFoundError:
             return -1
 
     def put(self, rows: pa.Table) -> None:
-        with _explained(self.folder, "written to"), self._with_columns_of(rows) as fitted:
+        with _explained(self.folder, "written to"), self._commit(), self._with_columns_of(rows) as fitted:
             self._table.add(fitted)
 
     def replace(self, rows: pa.Table, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"), self._with_columns_of(rows) as fitted:
+        with _explained(self.folder, "written to"), self._commit(), self._with_columns_of(rows) as fitted:
             if PARENT in rows.column_names:
                 # A sequence may have more or fewer windows than before: delete all with its key in the same commit.
                 merge = self._table.merge_insert(SERIAL).when_not_matched_insert_all()
@@ -84,7 +97,7 @@ class LanceStore:
             merge.execute(fitted)
 
     def delete(self, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"):
+        with _explained(self.folder, "written to"), self._commit():
             self._table.delete(_one_of(KEY, keys))
 
     def get(self, serials: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
@@ -114,11 +127,23 @@ class LanceStore:
 
     def compact(self) -> None:
         with _explained(self.folder, "written to"):
-            have = {column for index in self._table.list_indices() for column in index.columns}
-            for column in (SERIAL, KEY):
-                if self._table.count_rows() and column not in have:
-                    self._table.create_index(column, config=lancedb.index.BTree())
-            self._table.optimize()
+            with self._commit():
+                have = {column for index in self._table.list_indices() for column in index.columns}
+                for column in (SERIAL, KEY):
+                    if self._table.count_rows() and column not in have:
+                        self._table.create_index(column, config=lancedb.index.BTree())
+                self._table.optimize(cleanup_older_than=_NEVER)
+            with self._commit():  # old versions are removed only when the new one is safe
+                self._table.optimize()
+
+    @contextmanager
+    def _commit(self) -> Iterator[None]:
+        """Make what the block writes safe from a power cut."""
+        self._table.checkout_latest()
+        self._files.begin(int(self._table.version))
+        yield
+        self._files.sync(int(self._table.version))
+        self._files.mark()
 
     @contextmanager
     def _with_columns_of(self, rows: pa.Table) -> Iterator[pa.Table]:
@@ -137,10 +162,74 @@ class LanceStore:
             yield fitted
         except BaseException:  # a panic in Lance is not an `Exception`
             if new:
-                with suppress(RuntimeError, ValueError, OSError):  # on a full disk the empty columns stay
+                with suppress(*_FAILURES):  # on a full disk the empty columns stay
                     self._table.restore(before)
                     self._table.checkout_latest()
             raise
+
+
+def _fresh(folder: Path) -> Any:
+    """Open the table anew, without anything that an open one keeps in memory."""
+    return lancedb.connect(str(folder)).open_table(TABLE)
+
+
+def _usable(files: LanceFiles) -> bool:
+    """Return whether the newest version can be read.
+
+    A version that was acknowledged is not checked beyond its manifest. One that was not may lack some of its content
+    after a power cut.
+    """
+    version, manifest = files.newest()
+    if not version or not is_whole(manifest):
+        return False
+    safe = files.synced_version()
+    if safe is None or version <= safe:  # None: by an earlier version of the library
+        return True
+    try:
+        _read_through(_fresh(files.folder), (safe or version - 1) << 32)
+    except _FAILURES:
+        return False
+    return True
+
+
+def _read_through(table: Any, first: int) -> None:
+    """Read all columns of the rows from serial `first` on, and the serials of the others; raise if that fails."""
+    rows = sum(batch.num_rows for batch in table.search().select([SERIAL]).to_batches())
+    if rows != table.count_rows():
+        raise OSError(f"{table.count_rows()} rows are expected, {rows} are there")
+    for _ in table.search().where(f"{SERIAL} >= {first}").to_batches():
+        pass
+
+
+def _fall_back(files: LanceFiles) -> None:
+    """Go back to the newest version that can be read. The caller holds the write lock.
+
+    Manifests of later versions are renamed. Their numbers are used up, since serials are made of them.
+    """
+    aside: list[tuple[Path, Path]] = []
+    newest, _ = files.newest()
+    try:
+        while not _usable(files):
+            version, manifest = files.newest()
+            if version <= 1:
+                raise OSError("no version can be read; restore a copy or make the index again")
+            aside.append((manifest, files.set_aside(manifest)))
+        table = _fresh(files.folder)
+        back = int(table.version)
+        while table.version < newest:
+            table.restore(int(table.version))
+    except BaseException:
+        for manifest, renamed in aside:
+            os.replace(renamed, manifest)
+        raise
+    files.sync(newest)
+    files.mark()
+    if aside:
+        warnings.warn(
+            f"{files.folder}: version {newest} cannot be read, probably after a power cut; the index went back to "
+            f"version {back}, check what was added last ({aside[-1][1]} is kept)",
+            stacklevel=5,
+        )
 
 
 def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -172,7 +261,7 @@ def _explained(folder: Path, done: str, where: str | None = None, columns: Seque
         yield
     except UserError:
         raise
-    except (RuntimeError, ValueError, OSError) as error:
+    except _FAILURES as error:
         text = " ".join(str(error).split())
         if "No space left" in text or "StorageFull" in text:
             raise UserError(

@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 
 from neuroseqret.errors import UserError
+from neuroseqret.storage.sync import make_folders, sync_file, sync_folder, sync_tree
 
 
 def cache_folder() -> Path:
@@ -34,7 +35,7 @@ def cache_folder() -> Path:
 def new_file(path: str | PathLike[str]) -> Iterator[Path]:
     """Give a temporary path to write to; rename it to `path` if the block succeeds, remove it if the block raises.
 
-    The folder of `path` is made if it is missing, and the file is flushed to disk before it is renamed:
+    The folder of `path` is made if it is missing. When the block ends, the new file is safe from a power cut:
 
         with new_file("weights.safetensors") as temporary:
             save_file(tensors, temporary)
@@ -48,9 +49,9 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
     try:
         yield temporary
         _as_new(temporary, 0o666)  # here, as some writers replace the file by a new one
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
+        sync_file(temporary)
         os.replace(temporary, target)
+        sync_folder(target.parent)
     except OSError as error:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
     finally:
@@ -76,23 +77,26 @@ def new_folder(path: str | PathLike[str], marker: str, *beside: str) -> Iterator
     """Give a temporary folder to fill; it replaces `path` if the block succeeds and is removed if the block raises.
 
     An existing folder is replaced only if it is empty, or if it holds the file `marker` (so it is of the same kind) and
-    otherwise only what folders of this kind hold: the names in `beside`, which may be patterns such as `*.run`.
+    otherwise only what folders of this kind hold: the names in `beside`, which may be patterns such as `*.run`. When
+    the block ends, the new folder is safe from a power cut.
     """
     target = Path(path).resolve()  # '.' has neither a name nor a parent
     check_replaceable(Path(path), marker, *beside)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(target.parent)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
     try:
         yield temporary
         _as_new(temporary, 0o777)
+        sync_tree(temporary)
         if target.exists():
             check_replaceable(Path(path), marker, *beside)  # again: filling may have taken hours
             _exchange(target, temporary)
         else:
             os.replace(temporary, target)
+            sync_folder(target.parent)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
     finally:
@@ -111,6 +115,8 @@ def _exchange(target: Path, temporary: Path) -> None:
         for move in moves:
             os.replace(*move)
             done.append(move)
+        sync_folder(target)
+        sync_folder(target.parent)  # before the old content is removed
     except BaseException:
         for before, after in reversed(done):
             os.replace(after, before)
@@ -122,7 +128,7 @@ def _exchange(target: Path, temporary: Path) -> None:
 def _sibling(target: Path) -> Path:
     """Make an empty file next to the target, so that renaming it stays on one file system."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(target.parent)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
     except OSError as error:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
