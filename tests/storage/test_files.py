@@ -13,7 +13,7 @@ from neuroseqret.errors import DataError, UserError
 from neuroseqret.models.model_folder import HOLDS as OF_MODELS
 from neuroseqret.readers import read
 from neuroseqret.readers.data_folder import HOLDS as OF_DATA
-from neuroseqret.storage import files
+from neuroseqret.storage import exchange, files
 from power_cut import Disk
 
 BESIDE = {kind[0]: kind[1:] for kind in (OF_DATA, OF_MODELS, ("per_query.parquet", "*.run"))}
@@ -122,6 +122,7 @@ def test_a_failed_exchange_puts_the_old_folder_back(tmp_path, monkeypatch, fails
             raise OSError(16, "Device or resource busy")
         replace(source, target)
 
+    monkeypatch.setattr(exchange, "_exchange_at_once", lambda *_: False)
     monkeypatch.setattr(files.os, "replace", failing)
     with pytest.raises(UserError, match=r"cannot be written \(Device or resource busy\)"):
         write_kind("." if inside else folder, "corpus.parquet", "new", "meta.json")

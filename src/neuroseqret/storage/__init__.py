@@ -1,6 +1,7 @@
 """What every room that writes uses.
 
 - `files.py`: files and folders that appear complete or not at all; the cache folder
+- `exchange.py`: puts a new folder in the place of an old one
 - `sync.py`: makes files and folders safe from a power cut
 - `lock.py`: a lock on a file, so that writers take turns
 - `seal.py`: a checksum inside Parquet files, so that damage is found

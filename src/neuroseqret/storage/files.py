@@ -7,16 +7,16 @@ be computed again.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatch
 from os import PathLike
 from pathlib import Path
 
 from neuroseqret.errors import UserError
+from neuroseqret.storage.exchange import exchange, hidden_folder, recover
 from neuroseqret.storage.sync import make_folders, sync_file, sync_folder, sync_tree
 
 
@@ -81,48 +81,26 @@ def new_folder(path: str | PathLike[str], marker: str, *beside: str) -> Iterator
     the block ends, the new folder is safe from a power cut.
     """
     target = Path(path).resolve()  # '.' has neither a name nor a parent
+    recover(target)
     check_replaceable(Path(path), marker, *beside)
-    try:
-        make_folders(target.parent)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
-    try:
-        yield temporary
-        _as_new(temporary, 0o777)
-        sync_tree(temporary)
-        if target.exists():
-            check_replaceable(Path(path), marker, *beside)  # again: filling may have taken hours
-            _exchange(target, temporary)
-        else:
-            os.replace(temporary, target)
-            sync_folder(target.parent)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _exchange(target: Path, temporary: Path) -> None:
-    """Put the new folder in the place of the old one and remove the old one; undo everything if that fails."""
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-    moves = [(target, old / "folder"), (temporary, target)]
-    if target == Path.cwd():  # the working folder itself must stay, so its content is moved
-        moves = [(entry, old / entry.name) for entry in target.iterdir()]
-        moves += [(entry, target / entry.name) for entry in temporary.iterdir()]
-    done: list[tuple[Path, Path]] = []
-    try:
-        for move in moves:
-            os.replace(*move)
-            done.append(move)
-        sync_folder(target)
-        sync_folder(target.parent)  # before the old content is removed
-    except BaseException:
-        for before, after in reversed(done):
-            os.replace(after, before)
-        old.rmdir()
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+    with ExitStack() as stack:
+        try:
+            make_folders(target.parent)
+            temporary = stack.enter_context(hidden_folder(target))
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
+        try:
+            yield temporary
+            _as_new(temporary, 0o777)
+            sync_tree(temporary)
+            if target.exists():
+                check_replaceable(Path(path), marker, *beside)  # again: filling may have taken hours
+                exchange(target, temporary)
+            else:
+                os.replace(temporary, target)
+                sync_folder(target.parent)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def _sibling(target: Path) -> Path:
