@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.errors import UserError
-from neuroseqret.index.lance_files import LanceFiles, is_whole
+from neuroseqret.index.lance_files import LanceFiles
+from neuroseqret.index.lance_recovery import (
+    FAILURES,
+    TABLE,
+    fall_back,
+    is_usable,
+    open_table,
+    read_added,
+    read_serials,
+    read_through,
+)
 from neuroseqret.index.store import KEY, PARENT, SERIAL
 from neuroseqret.storage import lock
 
-TABLE = "sequences"
-_FAILURES = (RuntimeError, ValueError, OSError)  # what Lance raises
 _NEVER = timedelta(days=36500)
 _UNSETTLED = 0.1  # seconds; two commits within them may get the same time stamp from the file system
 
@@ -53,10 +60,10 @@ class LanceStore:
         if not files.table.is_dir():
             raise UserError(f"{folder}: missing, so the index is damaged; restore a copy or make the index again")
         with _explained(folder, "opened"):
-            if not _usable(files):
+            if not is_usable(files):
                 with lock.held(folder.parent / "write.lock"):
-                    _fall_back(files)
-            return cls(folder, _fresh(folder))
+                    fall_back(files)
+            return cls(folder, open_table(folder))
 
     @property
     def schema(self) -> pa.Schema:
@@ -82,11 +89,12 @@ class LanceStore:
             return -1
 
     def put(self, rows: pa.Table) -> None:
-        with _explained(self.folder, "written to"), self._commit(), self._with_columns_of(rows) as fitted:
-            self._table.add(fitted)
+        with _explained(self.folder, "written to"), self._commit(lambda table: read_added(table, rows)):
+            self._table.add(self._with_columns_of(rows))
 
     def replace(self, rows: pa.Table, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"), self._commit(), self._with_columns_of(rows) as fitted:
+        with _explained(self.folder, "written to"), self._commit(lambda table: read_added(table, rows), read_serials):
+            fitted = self._with_columns_of(rows)
             if PARENT in rows.column_names:
                 # A sequence may have more or fewer windows than before: delete all with its key in the same commit.
                 merge = self._table.merge_insert(SERIAL).when_not_matched_insert_all()
@@ -97,7 +105,7 @@ class LanceStore:
             merge.execute(fitted)
 
     def delete(self, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"), self._commit():
+        with _explained(self.folder, "written to"), self._commit(read_serials):
             self._table.delete(_one_of(KEY, keys))
 
     def get(self, serials: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
@@ -127,109 +135,64 @@ class LanceStore:
 
     def compact(self) -> None:
         with _explained(self.folder, "written to"):
-            with self._commit():
+            with self._commit(lambda table: read_through(table, 0)):
                 have = {column for index in self._table.list_indices() for column in index.columns}
                 for column in (SERIAL, KEY):
                     if self._table.count_rows() and column not in have:
                         self._table.create_index(column, config=lancedb.index.BTree())
                 self._table.optimize(cleanup_older_than=_NEVER)
-            with self._commit():  # old versions are removed only when the new one is safe
+            with self._commit(read_serials):  # old versions are removed only when the new one is safe
                 self._table.optimize()
 
     @contextmanager
-    def _commit(self) -> Iterator[None]:
-        """Make what the block writes safe from a power cut."""
+    def _commit(self, *checks: Callable[[Any], None]) -> Iterator[None]:
+        """Make what the block writes safe from a power cut and read it back; go back to the version before on failure.
+
+        Lance does not notice if the last write to a file fails. So `checks` read what was written; they are given the
+        table, opened anew.
+        """
         self._table.checkout_latest()
-        self._files.begin(int(self._table.version))
-        yield
-        self._files.sync(int(self._table.version))
+        before = int(self._table.version)
+        self._files.begin(before)
+        try:
+            yield
+            self._files.sync(int(self._table.version))
+            try:
+                table = open_table(self.folder)
+                for check in checks:
+                    check(table)
+            except FAILURES as error:
+                raise OSError(
+                    f"what was written cannot be read back; the index is unchanged, check the disk ({error})"
+                ) from error
+        except BaseException:  # a panic in Lance is not an `Exception`
+            self._undo(before)
+            raise
         self._files.mark()
 
-    @contextmanager
-    def _with_columns_of(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Give the rows in the table's columns; add missing columns first, and remove them again if the block fails.
+    def _undo(self, before: int) -> None:
+        """Make the version before a failed change the newest one."""
+        version, _ = self._files.newest()
+        if version == before:
+            return
+        try:
+            self._table.restore(before)
+            self._files.sync(version + 1)
+        except FAILURES:  # such as a full disk; renaming needs no space
+            while (newest := self._files.newest())[0] > before:
+                self._files.set_aside(newest[1])
+            self._table = open_table(self.folder)  # an open table does not go back
+        self._table.checkout_latest()
 
-        Lance adds columns in a commit of their own, and accepts some that it then cannot write to or read.
-        """
+    def _with_columns_of(self, rows: pa.Table) -> pa.Table:
+        """Return the rows in the table's columns; add missing columns first, in a commit of their own."""
         have = self._table.schema
         # A column without any value has no type yet: it is added when a value comes.
         new = [field for field in rows.schema if field.name not in have.names and not pa.types.is_null(field.type)]
         fitted = _fitted(rows, pa.schema([*have, *(pa.field(field.name, field.type) for field in new)]))
-        before = self._table.version
-        try:
-            if new:
-                self._table.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
-            yield fitted
-        except BaseException:  # a panic in Lance is not an `Exception`
-            if new:
-                with suppress(*_FAILURES):  # on a full disk the empty columns stay
-                    self._table.restore(before)
-                    self._table.checkout_latest()
-            raise
-
-
-def _fresh(folder: Path) -> Any:
-    """Open the table anew, without anything that an open one keeps in memory."""
-    return lancedb.connect(str(folder)).open_table(TABLE)
-
-
-def _usable(files: LanceFiles) -> bool:
-    """Return whether the newest version can be read.
-
-    A version that was acknowledged is not checked beyond its manifest. One that was not may lack some of its content
-    after a power cut.
-    """
-    version, manifest = files.newest()
-    if not version or not is_whole(manifest):
-        return False
-    safe = files.synced_version()
-    if safe is None or version <= safe:  # None: by an earlier version of the library
-        return True
-    try:
-        _read_through(_fresh(files.folder), (safe or version - 1) << 32)
-    except _FAILURES:
-        return False
-    return True
-
-
-def _read_through(table: Any, first: int) -> None:
-    """Read all columns of the rows from serial `first` on, and the serials of the others; raise if that fails."""
-    rows = sum(batch.num_rows for batch in table.search().select([SERIAL]).to_batches())
-    if rows != table.count_rows():
-        raise OSError(f"{table.count_rows()} rows are expected, {rows} are there")
-    for _ in table.search().where(f"{SERIAL} >= {first}").to_batches():
-        pass
-
-
-def _fall_back(files: LanceFiles) -> None:
-    """Go back to the newest version that can be read. The caller holds the write lock.
-
-    Manifests of later versions are renamed. Their numbers are used up, since serials are made of them.
-    """
-    aside: list[tuple[Path, Path]] = []
-    newest, _ = files.newest()
-    try:
-        while not _usable(files):
-            version, manifest = files.newest()
-            if version <= 1:
-                raise OSError("no version can be read; restore a copy or make the index again")
-            aside.append((manifest, files.set_aside(manifest)))
-        table = _fresh(files.folder)
-        back = int(table.version)
-        while table.version < newest:
-            table.restore(int(table.version))
-    except BaseException:
-        for manifest, renamed in aside:
-            os.replace(renamed, manifest)
-        raise
-    files.sync(newest)
-    files.mark()
-    if aside:
-        warnings.warn(
-            f"{files.folder}: version {newest} cannot be read, probably after a power cut; the index went back to "
-            f"version {back}, check what was added last ({aside[-1][1]} is kept)",
-            stacklevel=5,
-        )
+        if new:
+            self._table.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
+        return fitted
 
 
 def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -261,7 +224,7 @@ def _explained(folder: Path, done: str, where: str | None = None, columns: Seque
         yield
     except UserError:
         raise
-    except _FAILURES as error:
+    except FAILURES as error:
         text = " ".join(str(error).split())
         if "No space left" in text or "StorageFull" in text:
             raise UserError(
