@@ -88,3 +88,11 @@ def _set(folder: Path, **values: object) -> None:
 def test_another_layout_of_the_configuration_is_no_change(folder: Path) -> None:
     _set(folder)  # all on one line
     assert read_card(folder).mark_names == ("ä", "b")
+
+
+def test_a_model_that_was_moved_away_by_a_killed_process_is_found(folder: Path) -> None:
+    away = folder.parent / f".{folder.name}-abcdefgh.nsr-old"
+    away.mkdir()
+    folder.rename(away / "folder")
+    assert read_card(folder) == card()
+    assert not away.exists()

@@ -13,7 +13,8 @@ from neuroseqret.errors import DataError, UserError
 from neuroseqret.models.model_folder import HOLDS as OF_MODELS
 from neuroseqret.readers import read
 from neuroseqret.readers.data_folder import HOLDS as OF_DATA
-from neuroseqret.storage import files
+from neuroseqret.storage import exchange, files
+from power_cut import Disk
 
 BESIDE = {kind[0]: kind[1:] for kind in (OF_DATA, OF_MODELS, ("per_query.parquet", "*.run"))}
 
@@ -121,6 +122,7 @@ def test_a_failed_exchange_puts_the_old_folder_back(tmp_path, monkeypatch, fails
             raise OSError(16, "Device or resource busy")
         replace(source, target)
 
+    monkeypatch.setattr(exchange, "_exchange_at_once", lambda *_: False)
     monkeypatch.setattr(files.os, "replace", failing)
     with pytest.raises(UserError, match=r"cannot be written \(Device or resource busy\)"):
         write_kind("." if inside else folder, "corpus.parquet", "new", "meta.json")
@@ -132,3 +134,18 @@ def test_a_place_below_a_file_is_no_place_for_a_folder(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match=r"cannot be written \(.*file is a file\)"):
         files.check_replaceable(tmp_path / "file" / "a" / "b", "config.json")
+
+
+def test_new_files_and_folders_are_safe_from_a_power_cut(tmp_path, monkeypatch):
+    disk = Disk(monkeypatch)
+    for _ in range(2):
+        with files.new_file(tmp_path / "a" / "b" / "file") as path:
+            path.write_text("x")
+        with files.new_file(tmp_path / "a" / "tensors") as path:  # as a checkpoint is written
+            save_file({"x": np.zeros(3)}, path)
+        with files.new_folder(tmp_path / "c" / "folder", "marker", "below") as path:
+            (path / "below").mkdir()
+            (path / "below" / "more").write_text("y")
+            (path / "marker").write_text("x")
+        assert not disk.unsafe(tmp_path / "a")
+        assert not disk.unsafe(tmp_path / "c")

@@ -11,6 +11,8 @@ Writing:
     keys.py          64-bit hashes of ids and events: is a sequence there already, and unchanged?
     store.py         `Store`, the contract of the place where rows live: the truth, all else is derived from it
     lance_store.py   the store in a folder, on LanceDB
+    lance_files.py   its files: which are safe from a power cut
+    lance_recovery.py  reads back what it wrote; goes back to a readable version
 
 Searching:
 

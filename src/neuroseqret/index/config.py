@@ -2,7 +2,7 @@
 
 INDEX/index.json   what the index is: format, settings, dimension, meaning of marks and times
 INDEX/model/       the model folder that made the embeddings
-INDEX/store/       sequences, embeddings and metadata: the truth
+INDEX/store/       sequences, embeddings and metadata: the truth; `synced.json` names the last version that is safe
 INDEX/hot/         derived from the store: memory-mapped arrays for search; rebuilt if missing, damaged or too old
 INDEX/*.lock       locks of processes that write or build
 """

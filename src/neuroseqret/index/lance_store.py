@@ -1,15 +1,17 @@
 """The embedded store: one LanceDB table in a folder.
 
 Lance first writes data files and then one manifest that makes them a version, so that a commit is complete or not
-there. Writers of one machine take turns (see `storage.lock`); readers never wait.
+there. A method that writes returns when its files are safe from a power cut (see `lance_files`). Writers of one machine
+take turns (see `storage.lock`); readers never wait.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.errors import UserError
+from neuroseqret.index.lance_files import LanceFiles
+from neuroseqret.index.lance_recovery import (
+    FAILURES,
+    TABLE,
+    fall_back,
+    is_usable,
+    open_table,
+    read_added,
+    read_serials,
+    read_through,
+)
 from neuroseqret.index.store import KEY, PARENT, SERIAL
+from neuroseqret.storage import lock
 
-TABLE = "sequences"
+_NEVER = timedelta(days=36500)
 _UNSETTLED = 0.1  # seconds; two commits within them may get the same time stamp from the file system
 
 
@@ -29,21 +43,27 @@ class LanceStore:
     """A `Store` in a folder."""
 
     def __init__(self, folder: Path, table: Any) -> None:
-        self.folder, self._table = folder, table
-        self._versions = folder / f"{TABLE}.lance" / "_versions"
+        self.folder, self._table, self._files = folder, table, LanceFiles(folder, TABLE)
         self._stamp = self._seen = -1
 
     @classmethod
     def create(cls, folder: Path, schema: pa.Schema) -> LanceStore:
         with _explained(folder, "created"):
-            return cls(folder, lancedb.connect(str(folder)).create_table(TABLE, schema=schema))
+            made = cls(folder, lancedb.connect(str(folder)).create_table(TABLE, schema=schema))
+            made._files.sync(int(made._table.version))
+            made._files.mark()
+            return made
 
     @classmethod
     def open(cls, folder: Path) -> LanceStore:
-        if not (folder / f"{TABLE}.lance").is_dir():
+        files = LanceFiles(folder, TABLE)
+        if not files.table.is_dir():
             raise UserError(f"{folder}: missing, so the index is damaged; restore a copy or make the index again")
         with _explained(folder, "opened"):
-            return cls(folder, lancedb.connect(str(folder)).open_table(TABLE))
+            if not is_usable(files):
+                with lock.held(folder.parent / "write.lock"):
+                    fall_back(files)
+            return cls(folder, open_table(folder))
 
     @property
     def schema(self) -> pa.Schema:
@@ -64,7 +84,7 @@ class LanceStore:
 
     def _now(self) -> int:
         try:
-            return os.stat(self._versions).st_mtime_ns
+            return os.stat(self._files.versions).st_mtime_ns
         except FileNotFoundError:
             return -1
 
@@ -75,11 +95,12 @@ class LanceStore:
         return pinned
 
     def put(self, rows: pa.Table) -> None:
-        with _explained(self.folder, "written to"), self._with_columns_of(rows) as fitted:
-            self._table.add(fitted)
+        with _explained(self.folder, "written to"), self._commit(lambda table: read_added(table, rows)):
+            self._table.add(self._with_columns_of(rows))
 
     def replace(self, rows: pa.Table, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"), self._with_columns_of(rows) as fitted:
+        with _explained(self.folder, "written to"), self._commit(lambda table: read_added(table, rows), read_serials):
+            fitted = self._with_columns_of(rows)
             if PARENT in rows.column_names:
                 # A sequence may have more or fewer windows than before: delete all with its key in the same commit.
                 merge = self._table.merge_insert(SERIAL).when_not_matched_insert_all()
@@ -90,7 +111,7 @@ class LanceStore:
             merge.execute(fitted)
 
     def delete(self, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"):
+        with _explained(self.folder, "written to"), self._commit(read_serials):
             self._table.delete(_one_of(KEY, keys))
 
     def get(self, serials: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
@@ -120,33 +141,64 @@ class LanceStore:
 
     def compact(self) -> None:
         with _explained(self.folder, "written to"):
-            have = {column for index in self._table.list_indices() for column in index.columns}
-            for column in (SERIAL, KEY):
-                if self._table.count_rows() and column not in have:
-                    self._table.create_index(column, config=lancedb.index.BTree())
-            self._table.optimize()
+            with self._commit(lambda table: read_through(table, 0)):
+                have = {column for index in self._table.list_indices() for column in index.columns}
+                for column in (SERIAL, KEY):
+                    if self._table.count_rows() and column not in have:
+                        self._table.create_index(column, config=lancedb.index.BTree())
+                self._table.optimize(cleanup_older_than=_NEVER)
+            with self._commit(read_serials):  # old versions are removed only when the new one is safe
+                self._table.optimize()
 
     @contextmanager
-    def _with_columns_of(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Give the rows in the table's columns; add missing columns first, and remove them again if the block fails.
+    def _commit(self, *checks: Callable[[Any], None]) -> Iterator[None]:
+        """Make what the block writes safe from a power cut and read it back; go back to the version before on failure.
 
-        Lance adds columns in a commit of their own, and accepts some that it then cannot write to or read.
+        Lance does not notice if the last write to a file fails. So `checks` read what was written; they are given the
+        table, opened anew.
         """
+        self._table.checkout_latest()
+        before = int(self._table.version)
+        self._files.begin(before)
+        try:
+            yield
+            self._files.sync(int(self._table.version))
+            try:
+                table = open_table(self.folder)
+                for check in checks:
+                    check(table)
+            except FAILURES as error:
+                raise OSError(
+                    f"what was written cannot be read back; the index is unchanged, check the disk ({error})"
+                ) from error
+        except BaseException:  # a panic in Lance is not an `Exception`
+            self._undo(before)
+            raise
+        self._files.mark()
+
+    def _undo(self, before: int) -> None:
+        """Make the version before a failed change the newest one."""
+        version, _ = self._files.newest()
+        if version == before:
+            return
+        try:
+            self._table.restore(before)
+            self._files.sync(version + 1)
+        except FAILURES:  # such as a full disk; renaming needs no space
+            while (newest := self._files.newest())[0] > before:
+                self._files.set_aside(newest[1])
+            self._table = open_table(self.folder)  # an open table does not go back
+        self._table.checkout_latest()
+
+    def _with_columns_of(self, rows: pa.Table) -> pa.Table:
+        """Return the rows in the table's columns; add missing columns first, in a commit of their own."""
         have = self._table.schema
         # A column without any value has no type yet: it is added when a value comes.
         new = [field for field in rows.schema if field.name not in have.names and not pa.types.is_null(field.type)]
         fitted = _fitted(rows, pa.schema([*have, *(pa.field(field.name, field.type) for field in new)]))
-        before = self._table.version
-        try:
-            if new:
-                self._table.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
-            yield fitted
-        except BaseException:  # a panic in Lance is not an `Exception`
-            if new:
-                with suppress(RuntimeError, ValueError, OSError):  # on a full disk the empty columns stay
-                    self._table.restore(before)
-                    self._table.checkout_latest()
-            raise
+        if new:
+            self._table.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
+        return fitted
 
 
 def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -178,7 +230,7 @@ def _explained(folder: Path, done: str, where: str | None = None, columns: Seque
         yield
     except UserError:
         raise
-    except (RuntimeError, ValueError, OSError) as error:
+    except FAILURES as error:
         text = " ".join(str(error).split())
         if "No space left" in text or "StorageFull" in text:
             raise UserError(

@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save
 import neuroseqret
 from neuroseqret.errors import UserError
 from neuroseqret.models.card import ModelCard, ModelState
+from neuroseqret.storage.exchange import recover
 from neuroseqret.storage.files import new_folder
 from neuroseqret.storage.reading import naming_path, read_json
 
@@ -69,6 +70,8 @@ def write_state(folder: str | PathLike[str], state: ModelState, extras: Mapping[
 def read_saved(folder: str | PathLike[str]) -> SavedModel:
     """Read and check `config.json`: it must be of a model folder, of a known version, and unchanged."""
     path = Path(folder) / CONFIG
+    if not path.is_file():
+        recover(Path(folder))
     if not path.is_file():
         raise UserError(f"{folder}: not a model folder ({CONFIG} is missing); make one with 'neuroseqret fit'")
     config = read_json(path, "fit the model again")

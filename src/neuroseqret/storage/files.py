@@ -7,16 +7,17 @@ be computed again.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatch
 from os import PathLike
 from pathlib import Path
 
 from neuroseqret.errors import UserError
+from neuroseqret.storage.exchange import exchange, hidden_folder, recover
+from neuroseqret.storage.sync import make_folders, sync_file, sync_folder, sync_tree
 
 
 def cache_folder() -> Path:
@@ -34,7 +35,7 @@ def cache_folder() -> Path:
 def new_file(path: str | PathLike[str]) -> Iterator[Path]:
     """Give a temporary path to write to; rename it to `path` if the block succeeds, remove it if the block raises.
 
-    The folder of `path` is made if it is missing, and the file is flushed to disk before it is renamed:
+    The folder of `path` is made if it is missing. When the block ends, the new file is safe from a power cut:
 
         with new_file("weights.safetensors") as temporary:
             save_file(tensors, temporary)
@@ -48,9 +49,9 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
     try:
         yield temporary
         _as_new(temporary, 0o666)  # here, as some writers replace the file by a new one
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
+        sync_file(temporary)
         os.replace(temporary, target)
+        sync_folder(target.parent)
     except OSError as error:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
     finally:
@@ -76,53 +77,36 @@ def new_folder(path: str | PathLike[str], marker: str, *beside: str) -> Iterator
     """Give a temporary folder to fill; it replaces `path` if the block succeeds and is removed if the block raises.
 
     An existing folder is replaced only if it is empty, or if it holds the file `marker` (so it is of the same kind) and
-    otherwise only what folders of this kind hold: the names in `beside`, which may be patterns such as `*.run`.
+    otherwise only what folders of this kind hold: the names in `beside`, which may be patterns such as `*.run`. When
+    the block ends, the new folder is safe from a power cut.
     """
     target = Path(path).resolve()  # '.' has neither a name nor a parent
+    recover(target)
     check_replaceable(Path(path), marker, *beside)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
-    try:
-        yield temporary
-        _as_new(temporary, 0o777)
-        if target.exists():
-            check_replaceable(Path(path), marker, *beside)  # again: filling may have taken hours
-            _exchange(target, temporary)
-        else:
-            os.replace(temporary, target)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _exchange(target: Path, temporary: Path) -> None:
-    """Put the new folder in the place of the old one and remove the old one; undo everything if that fails."""
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-    moves = [(target, old / "folder"), (temporary, target)]
-    if target == Path.cwd():  # the working folder itself must stay, so its content is moved
-        moves = [(entry, old / entry.name) for entry in target.iterdir()]
-        moves += [(entry, target / entry.name) for entry in temporary.iterdir()]
-    done: list[tuple[Path, Path]] = []
-    try:
-        for move in moves:
-            os.replace(*move)
-            done.append(move)
-    except BaseException:
-        for before, after in reversed(done):
-            os.replace(after, before)
-        old.rmdir()
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+    with ExitStack() as stack:
+        try:
+            make_folders(target.parent)
+            temporary = stack.enter_context(hidden_folder(target))
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
+        try:
+            yield temporary
+            _as_new(temporary, 0o777)
+            sync_tree(temporary)
+            if target.exists():
+                check_replaceable(Path(path), marker, *beside)  # again: filling may have taken hours
+                exchange(target, temporary)
+            else:
+                os.replace(temporary, target)
+                sync_folder(target.parent)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def _sibling(target: Path) -> Path:
     """Make an empty file next to the target, so that renaming it stays on one file system."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(target.parent)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
     except OSError as error:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
