@@ -31,8 +31,8 @@ from neuroseqret.candidates import hash_objective as objective
 from neuroseqret.candidates.cell_finder import CellFinder
 from neuroseqret.candidates.code_finders import BucketFinder, HammingFinder
 from neuroseqret.candidates.hash_network import PRESETS, new_network
-from neuroseqret.candidates.kernels import best_rows
 from neuroseqret.candidates.rounding import RoundedVectors
+from neuroseqret.candidates.scoring import best_rows
 from neuroseqret.models.base import Embedder
 from neuroseqret.readers import read_folder
 from neuroseqret.training.loop import LoopSettings, train

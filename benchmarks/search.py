@@ -39,8 +39,8 @@ from neuroseqret.candidates.bucket_tables import Workspace, _probe
 from neuroseqret.candidates.cell_finder import CellFinder
 from neuroseqret.candidates.code_finders import BucketFinder, HammingFinder
 from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
-from neuroseqret.candidates.kernels import best_in_cells, best_rows
 from neuroseqret.candidates.rounding import RoundedVectors
+from neuroseqret.candidates.scoring import best_in_cells, best_rows
 
 Vectors = npt.NDArray[np.float32]
 FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02)

@@ -20,7 +20,7 @@ import torch
 from neuroseqret import methods
 from neuroseqret.baselines.contrastive import rows_of_split
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.readers.data_folder import read_folder
 

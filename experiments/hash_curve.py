@@ -21,7 +21,7 @@ from neuroseqret.candidates.hash_network import HashNetwork
 from neuroseqret.candidates.hyperplanes import RandomHyperplanes
 from neuroseqret.candidates.rotation import RotationCodes
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.measures import lists
+from neuroseqret.measures import list_measures as lists
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.integer]

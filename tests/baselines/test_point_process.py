@@ -17,7 +17,7 @@ from neuroseqret.data.batching import pad
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DivergenceError, UserError
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.training.loop import TrainingResult
 from simulated import simulate_retrieval
 

@@ -12,7 +12,7 @@ from neuroseqret.data.batching import pad
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.splits import split_rows
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.training.sampling import PairSampler
 from neuroseqret.training.task import TrainingTask
 

@@ -15,7 +15,7 @@ from neuroseqret.baselines.soft_dtw import LANES, sharp_costs
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.training.task import TrainingTask
 
 VALUES = st.lists(st.floats(-3, 3), min_size=1, max_size=5).map(np.array)

@@ -31,7 +31,7 @@ from neuroseqret import methods
 from neuroseqret.candidates import HASHES as HASH_CLASSES
 from neuroseqret.candidates import make_hash
 from neuroseqret.evaluation.protocol import PROTOCOL_VERSION
-from neuroseqret.measures import lists
+from neuroseqret.measures import list_measures as lists
 from neuroseqret.models.base import Embedder, RelevanceModel
 
 FILE = Path(__file__).with_name("figures.json")

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from neuroseqret.baselines.settings import BaselineSettings
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import IntArray
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.base import Role, Scores
 from neuroseqret.models.card import Outcome
 from neuroseqret.training.checkpoint import Checkpoint

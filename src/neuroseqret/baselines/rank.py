@@ -23,7 +23,7 @@ from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.baselines.sahp import SAHP
 from neuroseqret.baselines.thp import THP
 from neuroseqret.data.batching import join, pad
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.training.augment import crop
 from neuroseqret.training.losses import pairwise_hinge
 from neuroseqret.training.sampling import PairSampler

@@ -26,7 +26,7 @@ from neuroseqret.baselines.soft_dtw import sharp_costs
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.card import ModelState, Outcome
 from neuroseqret.training.task import TrainingTask
 

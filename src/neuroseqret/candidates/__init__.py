@@ -15,7 +15,7 @@ What the finders are made of:
     rounding.py           embeddings in one byte per number
     bucket_tables.py      the paper's bucket tables, with multi-probe
     hamming.py            the scan of all codes
-    kernels.py            compiled scoring: the best k rows by dot product
+    scoring.py            compiled scoring: the best k rows by dot product
     arrays.py             arrays in files, written in chunks and opened as memory maps
 
 Hash functions, embedding to code of R bits:

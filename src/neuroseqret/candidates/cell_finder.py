@@ -10,8 +10,8 @@ from typing_extensions import Self
 from neuroseqret.candidates.arrays import are_as_written, are_runs
 from neuroseqret.candidates.cells import Cells
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
-from neuroseqret.candidates.kernels import best_in_cells, best_rows
 from neuroseqret.candidates.rounding import RoundedVectors, rounded
+from neuroseqret.candidates.scoring import best_in_cells, best_rows
 from neuroseqret.candidates.settings import CandidateSettings
 
 

@@ -19,7 +19,7 @@ from neuroseqret.candidates.codes import Codes, HashFunction, pack_bits
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
 from neuroseqret.candidates.hamming import nearest_codes, nearest_of
 from neuroseqret.candidates.hashes import load_hash
-from neuroseqret.candidates.kernels import best_rows
+from neuroseqret.candidates.scoring import best_rows
 from neuroseqret.candidates.settings import CandidateSettings
 
 HASH_FILE, CODES_FILE = "hash.safetensors", "codes.npy"

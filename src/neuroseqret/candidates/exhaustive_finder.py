@@ -9,7 +9,7 @@ from typing_extensions import Self
 
 from neuroseqret.candidates.arrays import are_as_written
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
-from neuroseqret.candidates.kernels import best_in_runs
+from neuroseqret.candidates.scoring import best_in_runs
 from neuroseqret.candidates.settings import CandidateSettings
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import FloatArray
-from neuroseqret.measures import ranks
+from neuroseqret.measures import ranking_measures as ranks
 
 #: The measures in the order of tables. All lie between 0 and 1; higher is better.
 MEASURES = ("AP", "nDCG@10", "nDCG@20", "RR", "AP@10/hits")

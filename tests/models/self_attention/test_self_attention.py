@@ -15,7 +15,7 @@ from neuroseqret.data.batching import pad
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.card import ModelState
 from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.models.self_attention.model import SelfAttention

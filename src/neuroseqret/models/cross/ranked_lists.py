@@ -10,7 +10,7 @@ import numpy.typing as npt
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.measures.lists import average_precision, ndcg
+from neuroseqret.measures.list_measures import average_precision, ndcg
 
 Floats = npt.NDArray[np.float32]
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from neuroseqret.data.batching import Batch, join, pad, rows_by_length
 from neuroseqret.data.sequences import EventSequences, IntArray
-from neuroseqret.measures.ranks import mean_average_precision
+from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.base import Scores
 from neuroseqret.models.presets import SelfAttentionSettings, SimilaritySettings
 from neuroseqret.models.self_attention.metric_training import MetricTraining, affordable_steps, ranking_loss

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from naive import measures as naive
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.measures import ranks
+from neuroseqret.measures import ranking_measures as ranks
 
 
 def relevance_of(table: np.ndarray) -> Relevance:

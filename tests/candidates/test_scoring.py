@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from naive import index as naive
-from neuroseqret.candidates import Cells, kernels
+from neuroseqret.candidates import Cells
+from neuroseqret.candidates import scoring as kernels
 from neuroseqret.candidates.finder import ALL
-from neuroseqret.candidates.kernels import best_in_cells, best_in_runs, best_rows
+from neuroseqret.candidates.scoring import best_in_cells, best_in_runs, best_rows
 
 
 @pytest.mark.parametrize("seed", range(5))

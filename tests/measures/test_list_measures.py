@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from naive import measures as naive
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.measures import lists, ranks
+from neuroseqret.measures import list_measures as lists
+from neuroseqret.measures import ranking_measures as ranks
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.measures.lists import ideal_gain
+from neuroseqret.measures.list_measures import ideal_gain
 
 Floats = npt.NDArray[np.floating]
 
