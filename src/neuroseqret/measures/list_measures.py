@@ -1,7 +1,7 @@
 """AP and nDCG of short lists that are sorted already: the best candidates of each query, best first.
 
-A list need not hold every relevant sequence of the corpus, so each function also takes how many there are. `ranks` has
-the same measures for whole rankings.
+A list need not hold every relevant sequence of the corpus, so each function also takes how many there are.
+`ranking_measures` has the same measures for whole rankings.
 """
 
 from __future__ import annotations

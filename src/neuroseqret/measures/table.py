@@ -1,8 +1,8 @@
 """The measures that reports show, one value per query.
 
 AP, nDCG@10, nDCG@20 and RR are those of ir-measures: same names, same definitions, same values. ir-measures takes
-rankings as dictionaries, which costs 41 ms per query at 42,000 sequences. `ranks` computes the same from the ranks of
-the relevant sequences in about 1 ms, and the tests compare the two.
+rankings as dictionaries, which costs 41 ms per query at 42,000 sequences. `ranking_measures` computes the same from
+the ranks of the relevant sequences in about 1 ms, and the tests compare the two.
 
 `AP@10/hits` is what the public code of the paper's authors calls MAP: the sum of the precisions at the hits in the top
 10, divided by the number of these hits instead of the number of all relevant sequences. A list with a single hit at
