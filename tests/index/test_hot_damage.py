@@ -83,6 +83,13 @@ def _put(place, value):
     return _changed(change)
 
 
+def _rename_the_ids(file):
+    table = pa.ipc.open_file(pa.BufferReader(file.read_bytes())).read_all()
+    renamed = table.rename_columns(["ie" if name == "id" else name for name in table.column_names])
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, renamed.schema) as writer:
+        writer.write_table(renamed)
+
+
 def _swap_text_offsets(file):
     """Let the first texts of the column `id` end far outside it."""
     table = pa.ipc.open_file(str(file)).read_all()
@@ -96,6 +103,7 @@ def _swap_text_offsets(file):
     ("candidates", "file", "damage"),
     [
         ("exhaustive", "rows.arrow", _swap_text_offsets),
+        ("exhaustive", "rows.arrow", _rename_the_ids),
         ("exhaustive", "begins.npy", _put(3, 1 << 40)),
         ("exhaustive", "begins.npy", _put(3, -1)),
         ("exhaustive", "lengths.npy", _put(3, 1 << 30)),

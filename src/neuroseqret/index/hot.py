@@ -86,6 +86,8 @@ class HotStructure:
             return False
         if not (are_within(self.begins, events + 1) and are_within(self.lengths, events + 1)):
             return False
+        if "id" not in self.rows.column_names:
+            return False
         self.rows.validate(full=True)  # raises if a text or list ends outside its column
         return are_within(self.begins + self.lengths, events + 1) and self.finder.fits(n, dimension)
 
