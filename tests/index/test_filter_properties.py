@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import filters as slow
@@ -55,6 +55,7 @@ def joined(parts):
 CONDITIONS = st.recursive(st.sampled_from(KINDS).flatmap(leaves), joined, max_leaves=20)
 
 
+@settings(deadline=None)
 @given(CONDITIONS)
 def test_the_sql_of_a_tree_parses_to_the_same_tree(condition):
     text = to_sql(condition)
@@ -64,6 +65,7 @@ def test_the_sql_of_a_tree_parses_to_the_same_tree(condition):
     assert negation(negation(condition)) == condition
 
 
+@settings(deadline=None)
 @given(CONDITIONS)
 def test_the_store_agrees_with_a_slow_evaluation(filtered_store, condition):
     sql = to_sql(fit_to_columns(condition, filtered_store.schema))
@@ -71,6 +73,7 @@ def test_the_store_agrees_with_a_slow_evaluation(filtered_store, condition):
     assert found == slow.matching_rows(condition)
 
 
+@settings(deadline=None)
 @given(CONDITIONS)
 def test_a_negation_is_false_where_the_condition_is_true_and_open_where_it_is_open(condition):
     for row in pa.table(slow.ROWS).to_pylist():
@@ -95,6 +98,7 @@ def check(where):
     assert "\n" not in problem
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(_WORDS.split()), max_size=30).map(" ".join) | st.text(max_size=60))
 def test_any_text_is_a_condition_or_a_user_error(where):
     check(where)
@@ -110,6 +114,7 @@ ANYTHING = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["role", "age", "seen", "nsr_key"]) | st.text(max_size=3), ANYTHING) | ANYTHING)
 def test_any_mapping_is_a_condition_or_a_user_error(where):
     check(where)

@@ -45,6 +45,8 @@ def matching(filtered_store, where):
         ("role is null", "e"),
         ("not role is not null", "e"),
         ("age = null", ""),
+        ("age not in (30, 7) or age not in (-3, 8)", "abcefgh"),  # the store by itself finds d, which has no age
+        ("age not in (null) or age <> 0", "abefgh"),
         ("age = 30.0", "ah"),
         ("height = .5 or height = 1.5e0 or height = 3.", "ah"),
         ("active", "adfh"),

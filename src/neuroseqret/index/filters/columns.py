@@ -10,7 +10,19 @@ import numpy as np
 import pyarrow as pa
 
 from neuroseqret.index.filters.moments import parse_day, parse_moment
-from neuroseqret.index.filters.tree import And, Compare, Condition, IsNull, Like, OneOf, Or, Unusable, Value
+from neuroseqret.index.filters.tree import (
+    And,
+    Compare,
+    Condition,
+    IsNull,
+    Like,
+    OneOf,
+    Or,
+    Unusable,
+    Value,
+    all_of,
+    any_of,
+)
 from neuroseqret.index.store import INTERNAL, RESERVED
 
 _SINGLE = float(np.finfo(np.float32).max)
@@ -19,17 +31,37 @@ _UTC = ("UTC", "Etc/UTC", "Z", "+00:00")
 
 
 def fit_to_columns(condition: Condition, schema: pa.Schema) -> Condition:
-    """Return the condition with the columns' own names, and with values of their types."""
-    if isinstance(condition, (And, Or)):
-        return replace(condition, parts=tuple(fit_to_columns(part, schema) for part in condition.parts))
+    """Return the condition with the columns' own names, with values of their types, and without nulls among them.
+
+    It finds the same rows, but may be false where the given condition is unknown. This avoids a fault of the store,
+    which simplifies some conditions with nulls wrongly, and takes x NOT IN (1) OR x NOT IN (2) as true if x is null.
+    """
+    if isinstance(condition, And):
+        return all_of(fit_to_columns(part, schema) for part in condition.parts)
+    if isinstance(condition, Or):
+        return any_of(fit_to_columns(part, schema) for part in condition.parts)
     field = _field(condition.column, schema)
     if isinstance(condition, IsNull):
         return replace(condition, column=field.name)
     if isinstance(condition, Compare):
-        return replace(condition, column=field.name, value=_fitted(condition.value, field))
+        value = _fitted(condition.value, field)
+        return _never(field.name) if value is None else Compare(field.name, condition.operator, value)
     if isinstance(condition, OneOf):
-        return replace(condition, column=field.name, values=tuple(_fitted(v, field) for v in condition.values))
+        return _one_of(field.name, [_fitted(value, field) for value in condition.values], condition.negated)
     return replace(condition, column=field.name, pattern=_pattern(condition, field))
+
+
+def _one_of(name: str, values: list[Value], negated: bool) -> Condition:
+    known = tuple(value for value in values if value is not None)
+    if not known or (negated and len(known) < len(values)):
+        return _never(name)
+    found = OneOf(name, known, negated)
+    return all_of([IsNull(name, negated=True), found]) if negated else found
+
+
+def _never(name: str) -> Condition:
+    """Return a condition that no row meets."""
+    return all_of([IsNull(name), IsNull(name, negated=True)])
 
 
 def usable_columns(schema: pa.Schema) -> list[str]:
