@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import struct
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -54,10 +53,9 @@ class LanceFiles:
     def mark(self) -> None:
         """Note that the version of the last `sync` is safe and can be read."""
         with suppress(OSError):  # it is only a hint
-            handle, name = tempfile.mkstemp(dir=self.folder)
-            with open(handle, "w") as stream:
-                json.dump({"version": self._safe_at}, stream)
-            os.replace(name, self.folder / SYNCED)
+            temporary = self.folder / f".{SYNCED}"  # only one process writes at a time
+            temporary.write_text(json.dumps({"version": self._safe_at}))
+            os.replace(temporary, self.folder / SYNCED)
 
     def synced_version(self) -> int | None:
         """Return the version that `mark` noted; None if nothing was noted, 0 if the note was lost."""
