@@ -1,4 +1,4 @@
-"""`neuroseqret index create|add|remove|info`: build an index and change it."""
+"""`neuroseqret index create|add|remove|info|check`: build an index and change it."""
 
 from __future__ import annotations
 
@@ -129,6 +129,23 @@ def info(
         if value is not None:
             shown = f"{value:,}" if isinstance(value, int) else ", ".join(value) if isinstance(value, tuple) else value
             out.print(f"{name.replace('_', ' ')}: {shown}", markup=False)
+
+
+@index_app.command(cls=Command)
+def check(folder: Path = INDEX) -> None:
+    """Check that an index is as it was written.
+
+    Reads all sequences and the search structure, compares them with their checksums, and computes some embeddings
+    again. Prints one line per flaw and exits with 1 if there is one.
+    """
+    from neuroseqret.index import Index
+
+    flaws = Index.open(folder).check()
+    for flaw in flaws:
+        out.print(flaw, markup=False)
+    if flaws:
+        raise typer.Exit(1)
+    remarks.print(f"{folder}: no flaws found", markup=False)
 
 
 def _scan(corpus: Path, meaning: Meaning, unknown_marks: str) -> Iterator[EventSequences]:

@@ -4,6 +4,7 @@
     config.py        the folder's `index.json`, and the settings of an index
     forked.py        refuses the use of an index in a forked process
     rows.py          sequences to rows of the store and back, and the checks on the way
+    check.py         is everything as it was written?
 
 Writing:
 

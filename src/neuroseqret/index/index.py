@@ -21,10 +21,12 @@ from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
+from neuroseqret.index.check import check_store
 from neuroseqret.index.config import IndexConfig, create_folder, make_settings, read_config
 from neuroseqret.index.filters import Where
 from neuroseqret.index.forked import check_not_forked
 from neuroseqret.index.hit import Hits
+from neuroseqret.index.hot import verify
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.reader import Reader
 from neuroseqret.index.search import Search, SearchOptions
@@ -232,6 +234,15 @@ class Index:
             raise UserError(f"{self.folder}: holds no sequence {missing[0]!r}; check the id")
         found = rows.to_sequences(pa.Table.from_batches(batches), self.config)
         return found[np.array([row_of[name] for name in wanted])]
+
+    def check(self) -> list[str]:
+        """Read everything and compare it with its checksums; return one line per flaw, none if the index is sound.
+
+        The stored sequences are compared with the hashes that were written with them, embeddings are checked for their
+        length and some are computed again, and the search structure is compared with its checksums.
+        """
+        check_not_forked()
+        return check_store(self._store, self.config, self.model) + verify(self.folder / "hot", self.config.dimension)
 
     def __len__(self) -> int:
         """Return the number of sequences, or of windows if the index holds windows."""

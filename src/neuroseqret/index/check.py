@@ -1,0 +1,57 @@
+"""Check an index: are stored sequences, their embeddings and the search structure as they were written?
+
+Every row carries a hash of its id and one of its events. Embeddings carry none, so all are checked for their length and
+some are computed again by the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from neuroseqret.index import rows
+from neuroseqret.index.config import IndexConfig
+from neuroseqret.index.keys import hash_strings
+from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, PARENT, Store
+from neuroseqret.models.base import Embedder
+
+AGAIN = 256  # embeddings that are computed again
+_MOST = 20  # flaws that are listed one by one
+_CLOSE = 1e-3  # of a coordinate: batches of another size round differently
+
+
+def check_store(store: Store, config: IndexConfig, model: Embedder) -> list[str]:
+    """Return one line per flaw, at most 20 and how many more there are; none if the store is sound."""
+    flaws = list(_flaws(store, config, model))
+    more = [f"and {len(flaws) - _MOST:,} more"] if len(flaws) > _MOST else []
+    return flaws[:_MOST] + more
+
+
+def _flaws(store: Store, config: IndexConfig, model: Embedder) -> Iterator[str]:
+    store.refresh()
+    columns = [*rows.EVENTS, KEY, DIGEST, EMBEDDING, *([PARENT] if config.settings.windowed else [])]
+    left = AGAIN
+    for batch in store.scan(columns):
+        sequences = rows.to_sequences(pa.Table.from_batches([batch]).select(list(rows.EVENTS)), config)
+        keys, events = rows.hashes_of(sequences)
+        embedded = rows.embeddings_of(batch.column(EMBEDDING), config.dimension)
+        if config.settings.windowed:  # windows share the hashes of the sequence that they were cut from
+            keys, events = hash_strings(batch.column(PARENT)), batch.column(DIGEST).to_numpy()
+        length = np.linalg.norm(embedded, axis=1)
+        wrong = {
+            "its id is not as it was written": keys != batch.column(KEY).to_numpy(),
+            "its events are not as they were written": events != batch.column(DIGEST).to_numpy(),
+            "its embedding is damaged": ~((np.abs(length - 1) < _CLOSE) | (length == 0)),
+        }
+        some = np.arange(len(sequences))[:left]
+        if len(some):
+            left -= len(some)
+            again = model.embed(sequences[some], "corpus", unknown_marks="keep")
+            differs = np.zeros(len(sequences), bool)
+            differs[some] = np.abs(again - embedded[some]).max(1) > _CLOSE
+            wrong["its embedding is not the model's"] = differs & ~wrong["its embedding is damaged"]
+        for what, where in wrong.items():
+            for row in np.flatnonzero(where):
+                yield f"sequence {sequences.ids[int(row)].as_py()}: {what}; upsert it from your source"
