@@ -30,7 +30,7 @@ MEANING_KEY = b"neuroseqret"
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Meaning = tuple[tuple[str, ...] | None, str | None]
+NamesAndUnit = tuple[tuple[str, ...] | None, str | None]
 
 
 def one_chunk(table: pa.Table) -> pa.Table:
@@ -272,7 +272,7 @@ def with_meaning(table: pa.Table, mark_names: Sequence[str] | None, time_unit: s
     return table.replace_schema_metadata({MEANING_KEY: text.encode()})
 
 
-def meaning_of(table: pa.Table) -> Meaning:
+def meaning_of(table: pa.Table) -> NamesAndUnit:
     """Return the mark names and the time unit that `with_meaning` stored, None for what is missing."""
     text = (table.schema.metadata or {}).get(MEANING_KEY)
     if text is None:
@@ -287,7 +287,7 @@ def meaning_of(table: pa.Table) -> Meaning:
         ) from error
 
 
-def one_meaning(meanings: Sequence[Meaning]) -> Meaning:
+def one_meaning(meanings: Sequence[NamesAndUnit]) -> NamesAndUnit:
     """Return the mark names and the time unit that all parts share; raise a `DataError` if they differ."""
     if not meanings:
         return None, None
