@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from neuroseqret import methods
-from neuroseqret.baselines.contrastive import rows_of_split
 from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.splits import split_rows_if_any
 from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.readers.data_folder import read_folder
@@ -42,7 +42,7 @@ Cell = dict[str, Any]
 def make(name: str, rate: float) -> RelevanceModel:
     """Return a new method with another learning rate."""
     if name in CONTRASTIVE:
-        loop = methods.make(name).settings.loop  # type: ignore[attr-defined]
+        loop = methods.make(name).settings.loop
         return methods.make(name, loop=loop.model_copy(update={"learning_rate": rate}))
     return methods.make(name, learning_rate=rate)
 
@@ -51,7 +51,7 @@ def measure(name: str, rate: float, folder: Path, max_seconds: float) -> Cell:
     """Fit on the train queries and rank the whole corpus for the validation queries."""
     data = read_folder(folder)
     assert data.queries is not None
-    kept = np.sort(np.concatenate([rows_of_split(data.queries, split) for split in ("train", "validation")]))
+    kept = np.sort(np.concatenate([split_rows_if_any(data.queries, split) for split in ("train", "validation")]))
     queries, corpus = data.queries[kept], data.corpus
     relevance = (
         Relevance.from_groups(queries, corpus) if data.relevance is None else data.relevance.select_queries(kept)
@@ -59,9 +59,11 @@ def measure(name: str, rate: float, folder: Path, max_seconds: float) -> Cell:
     begun = time.monotonic()
     model = make(name, rate).fit(queries, corpus, relevance, max_seconds=max_seconds)
     seconds = time.monotonic() - begun
-    rows = rows_of_split(queries, "validation")
-    found = mean_average_precision(model.score(queries[rows], corpus), relevance.select_queries(rows))
-    steps = model.log.records[-1]["step"]  # type: ignore[attr-defined]
+    rows = split_rows_if_any(queries, "validation")
+    found = mean_average_precision(
+        model.score(queries[rows], corpus, unknown_marks="keep"), relevance.select_queries(rows)
+    )
+    steps = model.log.records[-1]["step"]
     return {"method": name, "set": folder.name, "rate": rate, "max_seconds": max_seconds,
             "MAP": round(found, 5), "steps": steps, "seconds": round(seconds, 1)}  # fmt: skip
 
