@@ -28,8 +28,7 @@ from golden_data import SEED, extreme_queries, golden_data
 from experiments.result_cells import json_text
 from experiments.versions import LOOKS
 from neuroseqret import methods
-from neuroseqret.candidates import HASHES as HASH_CLASSES
-from neuroseqret.candidates import make_hash
+from neuroseqret.candidates import hash_class, make_hash
 from neuroseqret.evaluation.protocol import PROTOCOL_VERSION
 from neuroseqret.measures import list_measures as lists
 from neuroseqret.models.base import Embedder, RelevanceModel
@@ -213,7 +212,7 @@ def _of_method(kind: str, name: str, method: str, figures: Callable[[], Figures]
 
 
 def _of_hash(kind: str, name: str, figures: Callable[[], Figures]) -> Golden:
-    found = HASH_CLASSES[name.split()[0]]
+    found = hash_class(name.split()[0])
     return Golden(kind, name, found.version, f"{found.__name__}.version", figures)
 
 

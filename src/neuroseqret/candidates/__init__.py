@@ -27,17 +27,21 @@ Hash functions, embedding to code of R bits:
     hash_network.py       the paper's trainable hash; its objective is in hash_objective.py
 """
 
+from typing import TYPE_CHECKING, Any
+
 from neuroseqret.candidates.bucket_tables import BucketTables
 from neuroseqret.candidates.cells import Cells
 from neuroseqret.candidates.codes import HashFunction, pack_bits, unpack_bits
 from neuroseqret.candidates.finder import ALL, Finder, Found
 from neuroseqret.candidates.finders import FINDERS, choose_finder
 from neuroseqret.candidates.hamming import hamming_distances, nearest_codes, nearest_of
-from neuroseqret.candidates.hash_network import HashNetwork
-from neuroseqret.candidates.hashes import HASHES, load_hash, make_hash
+from neuroseqret.candidates.hashes import HASHES, hash_class, load_hash, make_hash
 from neuroseqret.candidates.hyperplanes import RandomHyperplanes
 from neuroseqret.candidates.rotation import RotationCodes
 from neuroseqret.candidates.settings import CandidateSettings
+
+if TYPE_CHECKING:
+    from neuroseqret.candidates.hash_network import HashNetwork
 
 __all__ = [
     "ALL",
@@ -54,6 +58,7 @@ __all__ = [
     "RotationCodes",
     "choose_finder",
     "hamming_distances",
+    "hash_class",
     "load_hash",
     "make_hash",
     "nearest_codes",
@@ -61,3 +66,11 @@ __all__ = [
     "pack_bits",
     "unpack_bits",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "HashNetwork":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from neuroseqret.candidates.hash_network import HashNetwork  # when it is first used, because it imports torch
+
+    return HashNetwork

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -115,8 +116,10 @@ def check_embeddings(embeddings: Vectors) -> Vectors:
     return matrix
 
 
-def read_hash(file: str | PathLike[str], kinds: dict[str, type[HashFunction]]) -> HashFunction:
-    """Read a hash function of one of the given kinds from a file."""
+def read_hash(
+    file: str | PathLike[str], kinds: Collection[str], class_of: Callable[[str], type[HashFunction]]
+) -> HashFunction:
+    """Read a hash function of one of the given kinds from a file; `class_of` gives the class of a kind."""
     try:
         with safe_open(file, framework="numpy") as opened:
             head = opened.metadata() or {}
@@ -130,6 +133,6 @@ def read_hash(file: str | PathLike[str], kinds: dict[str, type[HashFunction]]) -
             f"{file}: format version {head.get('format_version')}, this library reads {FORMAT_VERSION}; "
             "install the library version that wrote it"
         )
-    made = kinds[head["hash"]](**json.loads(head["settings"]))
+    made = class_of(head["hash"])(**json.loads(head["settings"]))
     made._restore(state)
     return made

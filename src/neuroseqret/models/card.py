@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from torch import Tensor
 
 from neuroseqret.data.meaning import Meaning
 from neuroseqret.processes.time_scale import TimeScale
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class ModelCard(BaseModel):

@@ -17,7 +17,6 @@ from typing import Any
 
 from pydantic import ValidationError
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 
 import neuroseqret
 from neuroseqret.errors import UserError
@@ -49,6 +48,8 @@ def write_state(folder: str | PathLike[str], state: ModelState, extras: Mapping[
     An existing folder is replaced only if it is empty, or a model folder that holds no other files.
     """
     with new_folder(folder, *HOLDS) as temporary:
+        from safetensors.torch import save  # here, as it imports torch, which a card can be read without
+
         # safetensors needs contiguous tensors that share no memory; its own save_file makes the file private.
         content = save({k: v.detach().cpu().contiguous().clone() for k, v in state.tensors.items()})
         (temporary / TENSORS).write_bytes(content)
@@ -112,6 +113,8 @@ def read_state(folder: str | PathLike[str], name: str) -> ModelState:
         raise UserError(f"{folder}: {TENSORS} is missing; fit the model again")
     if _hash(path) != saved.tensors_blake2b:
         raise UserError(f"{path}: truncated or changed since it was written; restore it or fit the model again")
+    from safetensors.torch import load_file
+
     try:
         return ModelState(saved.card, load_file(path))
     except (SafetensorError, OSError) as error:

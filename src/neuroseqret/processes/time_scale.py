@@ -9,14 +9,18 @@ the sequence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from pydantic import BaseModel, ConfigDict
-from torch import Tensor
 
-from neuroseqret.data.batching import Batch
 from neuroseqret.data.sequences import EventSequences, FloatArray
+
+if TYPE_CHECKING:  # a model card holds a `TimeScale` and must be read without importing torch
+    import torch
+    from torch import Tensor
+
+    from neuroseqret.data.batching import Batch
 
 #: Columns of `Inputs.values`: zg, zs, t/T, and (zg^2 - 1)/4, (zs^2 - 1)/4.
 INPUT_WIDTH = 5
@@ -50,11 +54,15 @@ class TimeScale(BaseModel):
 
     def standardise(self, gaps: Tensor) -> Tensor:
         """Return zg of gaps, clipped, float32."""
+        import torch
+
         z = ((gaps.to(torch.float64).clamp(min=0.0) + self.eps).log() - self.mean) / self.sd
         return z.clamp(-_FAR, _FAR).float()
 
     def inputs(self, batch: Batch) -> Inputs:
         """Return the network inputs of a padded batch; sequences are independent, padding is zero."""
+        import torch
+
         mask = batch.mask
         gaps = batch.gaps
         timed = mask.clone()

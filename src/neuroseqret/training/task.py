@@ -13,15 +13,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from neuroseqret.data.meaning import Meaning
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.data.splits import ensure_split, split_rows, split_rows_if_any
 from neuroseqret.errors import UserError
-from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.unlabelled import WITHOUT_LABELS, sub_sequence_task
+
+if TYPE_CHECKING:
+    from neuroseqret.training.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,8 @@ class TrainingTask:
         data = (self.queries.fingerprint(), self.corpus.fingerprint(), self.relevance_fingerprint())
         for part in (*data, str(self.seed), *parts):
             key.update((part.encode() if isinstance(part, str) else part) + b"|")
+        from neuroseqret.training.checkpoint import Checkpoint  # here, as it imports torch
+
         return Checkpoint(self.checkpoint_folder / subfolder, key.hexdigest())
 
     def relevance_fingerprint(self) -> str:
