@@ -22,6 +22,7 @@ Searching:
     reader.py        gives the snapshot of the newest commit, rebuilds the hot structure when it is due
     hot.py           the hot structure: memory-mapped arrays of everything that a search reads
     hot_builder.py   derives the hot structure from the store
+    view.py          several questions to one state of the corpus: hits, sequences by id, pages of the corpus
     hit.py           `Hit`, `Hits` and `SearchReport`: what a search returns
 """
 

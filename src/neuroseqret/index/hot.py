@@ -16,6 +16,7 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from neuroseqret.candidates.arrays import Array, are_as_written, are_within, ope
 from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
 from neuroseqret.candidates.finder import Finder
 from neuroseqret.candidates.finders import FINDERS
+from neuroseqret.index.keys import rows_by_hash
 from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, SERIAL
 
 CURRENT, META = "CURRENT", "meta.json"
@@ -61,6 +63,11 @@ class HotStructure:
         """Bytes that searches read. Events are not counted: only those of reranked rows are read."""
         per_row = (self.serials, self.begins, self.lengths)
         return self.finder.nbytes + self.rows.nbytes + sum(array.nbytes for array in per_row)
+
+    @cached_property
+    def ids_by_hash(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The hashes of the ids, sorted, with their rows; made when an id is first looked up."""
+        return rows_by_hash(self.rows.column("id").combine_chunks())
 
     def events(self, rows: npt.NDArray[np.int64]) -> pa.Table:
         """Return the sequences of rows: id, times, marks, and start and end where the index has them."""

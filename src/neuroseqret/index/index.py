@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret import methods
@@ -29,8 +30,9 @@ from neuroseqret.index.hit import Hits
 from neuroseqret.index.hot import verify
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.reader import Reader
-from neuroseqret.index.search import Search, SearchOptions
+from neuroseqret.index.search import SearchOptions
 from neuroseqret.index.store import Store
+from neuroseqret.index.view import View
 from neuroseqret.index.writer import Added, Writer
 from neuroseqret.models.base import Embedder, RelevanceModel
 from neuroseqret.models.model_folder import read_saved
@@ -188,13 +190,49 @@ class Index:
         """
         check_not_forked()
         many = self.config.meaning.apply(EventSequences.of(queries), unknown_marks)
+        options = self.search_options(
+            k,
+            rerank=rerank,
+            rerank_top=rerank_top,
+            exhaustive=exhaustive,
+            expand=expand,
+            fraction=fraction,
+            at_least=at_least,
+        )
+        if not len(many):
+            return []
+        found = self.view().search(many, self.embed_queries(many), options, where)
+        return found[0] if isinstance(queries, EventSequence) else found
+
+    def embed_queries(self, queries: EventSequences) -> npt.NDArray[np.float32]:
+        """Return the embeddings of queries whose marks are numbered as the index's: (queries, D)."""
+        return rows.check_vectors(self.model.embed(queries, "query", unknown_marks="keep"), queries, self.config)
+
+    def view(self) -> View:
+        """Return the newest commit, to ask several questions of the same state of the corpus."""
+        check_not_forked()
+        snapshot, version = self._reader.newest()
+        return View(snapshot, version, self._reader, self.config)
+
+    def search_options(
+        self,
+        k: int = 10,
+        *,
+        rerank: str | PathLike[str] | RelevanceModel | None = None,
+        rerank_top: int | None = None,
+        exhaustive: bool = False,
+        expand: bool = False,
+        fraction: float | None = None,
+        at_least: int | None = None,
+    ) -> SearchOptions:
+        """Return the options of `search`, checked, with the index's settings where they are not given."""
         reranker = None if rerank is None else self._reranker(rerank)
         if reranker is None and not self.model.score_is_cosine:
             reranker = self.model
         if reranker is None and rerank_top is not None:
             raise UserError("rerank_top is the number of hits that a second model scores; name the model with rerank")
         settings = self.config.settings
-        options = SearchOptions(
+        return SearchOptions(
             k=k,
             exhaustive=exhaustive,
             rerank=reranker,
@@ -203,13 +241,6 @@ class Index:
             fraction=fraction if fraction is not None else settings.fraction,
             at_least=at_least if at_least is not None else settings.at_least,
         )
-        if not len(many):
-            return []
-        snapshot = self._reader.snapshot()
-        allowed = self._reader.allowed(snapshot, where)
-        vectors = rows.check_vectors(self.model.embed(many, "query", unknown_marks="keep"), many, self.config)
-        found = Search(snapshot, allowed, self._store, self.config, options).run(many, vectors)
-        return found[0] if isinstance(queries, EventSequence) else found
 
     def _reranker(self, rerank: str | PathLike[str] | RelevanceModel) -> RelevanceModel:
         """The model itself, or the one in a folder; it must have learned the index's marks in the index's unit."""

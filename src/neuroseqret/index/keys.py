@@ -96,3 +96,20 @@ def _first_of_each(keys: Hashes, values: Hashes) -> tuple[Hashes, Hashes]:
     """Return the distinct keys, sorted, with the first value of each."""
     distinct, first = np.unique(keys, return_index=True)
     return distinct, values[first]
+
+
+def rows_by_hash(ids: pa.Array) -> tuple[Hashes, npt.NDArray[np.int64]]:
+    """Return the hashes of ids in ascending order, and the row of each: what `find_rows` looks ids up in."""
+    hashes = hash_strings(ids)
+    order = np.argsort(hashes, kind="stable")
+    return hashes[order], order
+
+
+def find_rows(
+    table: tuple[Hashes, npt.NDArray[np.int64]], wanted: Hashes
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (positions among the wanted hashes, rows), one pair for each row that has a wanted hash."""
+    hashes, rows = table
+    low, high = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
+    found = [np.arange(a, b) for a, b in zip(low, high, strict=True)]
+    return np.repeat(np.arange(len(wanted)), high - low), rows[np.concatenate([np.empty(0, np.int64), *found])]

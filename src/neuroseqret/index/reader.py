@@ -58,6 +58,11 @@ class Reader:
                 self._snapshot = self._rebuilt(self._snapshot)
             return self._snapshot
 
+    def newest(self) -> tuple[Snapshot, int]:
+        """Return the snapshot of the newest commit, and the commit's version."""
+        with self._lock:
+            return self.snapshot(), self._version
+
     def rebuild(self) -> None:
         """Rebuild the hot structure now, whether it is due or not."""
         with self._lock:

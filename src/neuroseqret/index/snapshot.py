@@ -7,7 +7,9 @@ it; a newer commit gets a new snapshot.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,9 @@ import pyarrow as pa
 
 from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
 from neuroseqret.candidates.finder import ALL, Found, Mask, Rows, Vectors
+from neuroseqret.data.sequences import STRING
 from neuroseqret.index.hot import HotStructure
+from neuroseqret.index.keys import find_rows, hash_strings, rows_by_hash
 from neuroseqret.index.rows import EVENTS
 from neuroseqret.index.store import Store
 
@@ -81,6 +85,20 @@ class Snapshot:
             more = every_row.best(vector, number, allowed=allowed)
             found = replace(found, rows=more.rows, scores=more.scores, compared=found.compared + more.compared)
         return found
+
+    def rows_of(self, ids: Sequence[str]) -> Rows:
+        """Return the row that each id has now, -1 where there is none."""
+        wanted = hash_strings(pa.array(list(ids), STRING))
+        found = np.full(len(ids), -1)
+        for table, base in ((self.hot.ids_by_hash, 0), (self._tail_by_hash, len(self.hot))):
+            positions, rows = find_rows(table, wanted)
+            there = self.alive[rows + base] if len(self.alive) else np.ones(len(rows), bool)
+            found[positions[there]] = rows[there] + base
+        return found
+
+    @cached_property
+    def _tail_by_hash(self) -> tuple[Rows, Rows]:
+        return rows_by_hash(self.tail_rows.column("id").combine_chunks())
 
     def vectors(self, rows: Rows) -> Vectors:
         """Return the embeddings of rows: (rows, D)."""

@@ -1,0 +1,139 @@
+"""`View`: one state of the corpus, to ask several questions of: hits, sequences by id, pages of the corpus.
+
+`Index.search` asks one question of the newest commit. A program that shows what it found (the server) needs the events,
+embeddings and metadata of the same commit, and searches with embeddings that it made itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from neuroseqret.candidates.finder import Mask, Rows, Vectors
+from neuroseqret.data.sequences import STRING, EventSequences
+from neuroseqret.errors import UserError
+from neuroseqret.index.config import IndexConfig
+from neuroseqret.index.filters import Where
+from neuroseqret.index.hit import Hits
+from neuroseqret.index.reader import Reader
+from neuroseqret.index.rows import to_sequences
+from neuroseqret.index.search import Search, SearchOptions
+from neuroseqret.index.snapshot import Snapshot
+from neuroseqret.index.store import OFFSET, PARENT
+
+
+@dataclass(frozen=True)
+class View:
+    """Rows are numbered as in the snapshot. In an index of windows a row is a window."""
+
+    snapshot: Snapshot
+    version: int  # of the commit
+    reader: Reader
+    config: IndexConfig
+
+    def search(
+        self, queries: EventSequences, vectors: Vectors, options: SearchOptions, where: Where | None = None
+    ) -> list[Hits]:
+        """Return the hits of embedded queries; `vectors` are unit vectors (queries, D)."""
+        allowed = self.reader.allowed(self.snapshot, where)
+        return Search(self.snapshot, allowed, self.reader.store, self.config, options).run(queries, vectors)
+
+    def rows_of(self, ids: Sequence[str]) -> Rows:
+        """Return the row of each id, -1 where there is none. In an index of windows ids are those of windows."""
+        return self.snapshot.rows_of(ids)
+
+    def rows_of_sequence(self, id: str) -> Rows:
+        """Return the rows of a sequence: one, or all its windows in order; none if it is not there."""
+        if not self.config.settings.windowed:
+            row = self.rows_of([id])
+            return row[row >= 0]
+        every = np.arange(len(self.snapshot))
+        same = pa.compute.equal(self.snapshot.column(PARENT, every), pa.scalar(id, STRING))
+        mask: Mask = same.fill_null(False).to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(mask & self.snapshot.alive if len(self.snapshot.alive) else mask)
+        return rows[np.argsort(self.snapshot.column(OFFSET, rows).to_numpy(zero_copy_only=False), kind="stable")]
+
+    def whole(self, id: str) -> EventSequences:
+        """Return the sequence or window with this id; a whole sequence of an index of windows is put together."""
+        row = self.rows_of([id])
+        if row[0] >= 0:
+            return self.sequences(row)
+        rows = self.rows_of_sequence(id)
+        if not len(rows):
+            raise UnknownId(f"the index holds no sequence {id[:200]!r}; check the id")
+        return _joined(self.sequences(rows), self.snapshot.column(OFFSET, rows).to_numpy(zero_copy_only=False), id)
+
+    def embeddings(self, rows: Rows) -> Vectors:
+        """Return the embeddings of rows: (rows, D)."""
+        return self.snapshot.vectors(rows)
+
+    def sequences(self, rows: Rows) -> EventSequences:
+        """Return the rows with events, group and metadata."""
+        events = self.snapshot.sequences(rows, self.reader.store)
+        for name in self.columns:
+            events = events.append_column(name, self.snapshot.column(name, rows))
+        return to_sequences(events, self.config)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns that a user gave: group and metadata."""
+        hidden = {"id", "start", "end", PARENT, OFFSET}
+        return [name for name in self.snapshot.hot.rows.column_names if name not in hidden]
+
+    def records(self, rows: Rows) -> list[dict[str, Any]]:
+        """Return id, group, window and metadata of rows, one dictionary per row."""
+        return self.snapshot.records(rows)
+
+    def page(self, after: int, number: int, where: Where | None = None) -> tuple[Rows, int | None]:
+        """Return the next rows after a serial in the order of adding, and the serial to go on from (None: no more)."""
+        rows = self._usable(where)
+        serials = self.snapshot.serials[rows]
+        later = serials > after
+        rows, serials = rows[later], serials[later]
+        if len(rows) > number:
+            first = np.argpartition(serials, number - 1)[:number]
+            rows, serials, more = rows[first], serials[first], True
+        else:
+            more = False
+        order = np.argsort(serials)
+        return rows[order], int(serials[order[-1]]) if more else None
+
+    def sample(self, number: int, seed: int, where: Where | None = None) -> Rows:
+        """Return rows by chance, each at most once."""
+        rows = self._usable(where)
+        return np.random.default_rng(seed).permutation(rows)[:number]
+
+    def _usable(self, where: Where | None) -> Rows:
+        allowed = self.reader.allowed(self.snapshot, where)
+        return np.flatnonzero(allowed) if len(allowed) else np.arange(len(self.snapshot))
+
+
+class UnknownId(UserError):
+    """There is no sequence with the id."""
+
+
+def _joined(windows: EventSequences, offsets: Rows, id: str) -> EventSequences:
+    """Return the sequence that windows were cut from; events between them that no window has are missing."""
+    lengths = windows.lengths
+    place = np.repeat(offsets - windows.offsets[:-1], lengths) + np.arange(lengths.sum())
+    _, first = np.unique(place, return_index=True)
+    starts, ends = windows.observed()
+    rest = windows.table.slice(0, 1)
+    columns = [name for name in rest.column_names if name not in ("id", "times", "marks", "start", "end", "group")]
+    return EventSequences.from_arrays(
+        windows.times[first],
+        windows.marks[first],
+        [0, len(first)],
+        ids=[id],
+        starts=[float(starts.min())],
+        ends=[float(ends.max())],
+        groups=None if windows.groups is None else windows.groups[:1],
+        metadata={name: rest.column(name) for name in columns},
+        mark_names=windows.mark_names,
+        time_unit=windows.time_unit,
+        validate=False,
+    )
