@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test setup lint constraints clean
+.PHONY: demo test docs dist setup lint constraints clean
 
 demo: $(STAMP)
 	@echo "demo: read melodies, train, index, search (about three minutes)"
@@ -20,6 +20,17 @@ lint: $(STAMP)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache --no-logo
+
+# Pages, command and API reference in site/. Open site/index.html, or serve it to use the search box.
+docs: $(STAMP)
+	@echo "docs: building site/ (half a minute)"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "docs: done; read it with $(BIN)/python -m http.server --directory site"
+
+# A wheel and a source distribution in dist/.
+dist: $(STAMP)
+	@echo "dist: building a wheel and a source distribution"
+	@$(BIN)/python -m build --no-isolation --outdir dist .
 
 setup: $(STAMP)
 
@@ -40,4 +51,4 @@ constraints:
 	   failed=$$?; rm -f .torch-pin.txt .constraints.new; exit $$failed
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache
