@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive.sequences import windows_by_count, windows_by_duration
 from neuroseqret.data.equality import same_values
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.data.windows import take_runs
+from neuroseqret.data.windows import joined, take_runs
 from neuroseqret.errors import UserError
 from strategies import event_sequences
 
@@ -130,3 +130,26 @@ def test_impossible_windows_are_refused(options, words):
     batch = EventSequences.from_lists([([0, 1, 2], [0, 1, 0])])
     with pytest.raises(UserError, match=words):
         batch.windows(**options)
+
+
+@given(event_sequences(limit=30), st.one_of(st.integers(1, 6), st.floats(0.5, 40)), st.floats(0.3, 1))
+def test_joining_the_windows_of_a_sequence_gives_the_sequence(batch, size, overlap):
+    for row in range(len(batch)):
+        one = batch[row : row + 1].without_columns("parent", "offset")
+        if isinstance(size, int):
+            cut = one.windows(events=size, step=max(int(size * overlap), 1))
+        else:
+            cut = one.windows(duration=size, step=size * overlap)
+        whole = joined(cut[::-1])
+        assert whole[0].id == one[0].id
+        assert whole.to_lists() == one.to_lists()
+        assert whole[0].group == one[0].group
+        assert whole.observed()[1] >= cut.observed()[1].max()
+
+
+def test_values_of_events_come_together_again():
+    one = EventSequences.from_lists(
+        [([0.0, 1, 2, 5, 6], [0, 1, 0, 1, 1])], metadata={"amount": [[1.5, 2, 3, 4, 5]], "note": ["x"]}
+    )
+    whole = joined(one.windows(events=3, step=2))
+    assert whole.without_columns("start", "end") == one

@@ -14,7 +14,10 @@ import pyarrow.compute as pc
 
 from neuroseqret.data.columns import event_lists, event_values
 from neuroseqret.data.sequences import STRING, EventSequences, FloatArray, IntArray
-from neuroseqret.errors import UserError
+from neuroseqret.errors import DataError, UserError
+
+#: Events of a sequence: a slice, or the first one and the one after the last.
+Events = slice | tuple[int, int]
 
 
 def cut(
@@ -94,6 +97,74 @@ def take_runs(
         time_unit=sequences.time_unit,
         validate=False,
     )
+
+
+def joined(windows: EventSequences) -> EventSequences:
+    """Return the one sequence that these windows were cut from; the reverse of `cut`.
+
+    It is observed from the first start to the last end of the windows. Windows that leave out events are an error.
+    """
+    windows = windows[np.argsort(np.asarray(windows.table.column("offset")), kind="stable")]
+    parent, offset = windows.table.column("parent")[0], np.asarray(windows.table.column("offset"))
+    covered = np.concatenate([[0], np.maximum.accumulate(offset + windows.lengths)[:-1]])  # by the windows before
+    if (late := offset > covered).any():
+        at = int(np.argmax(late))
+        raise DataError(
+            f"the windows leave out events {covered[at]} to {offset[at] - 1}",
+            sequence=parent.as_py(),
+            remedy="use the id of one of its windows",
+        )
+    first = windows.offsets[:-1] + np.minimum(covered - offset, windows.lengths)
+    source = np.concatenate([np.arange(*bounds) for bounds in zip(first, windows.offsets[1:], strict=True)])
+    ends = np.array([0, len(source)])
+    metadata, rest = windows.without_columns("parent", "offset").metadata, {}
+    for name in metadata.column_names:
+        column = metadata.column(name).chunk(0)
+        values = event_values(column, windows.lengths)
+        rest[name] = column.slice(0, 1) if values is None else event_lists(values, source, ends)
+    starts, stops_at = windows.observed()
+    return EventSequences.from_arrays(
+        windows.times[source],
+        windows.marks[source],
+        ends,
+        ids=[parent.as_py()],
+        starts=starts[:1],
+        ends=stops_at.max(keepdims=True),
+        groups=None if windows.groups is None else windows.groups.slice(0, 1),
+        metadata=rest,
+        mark_names=windows.mark_names,
+        time_unit=windows.time_unit,
+        validate=False,
+    )
+
+
+def part(sequences: EventSequences, events: Events) -> EventSequences:
+    """Return the same run of events of every sequence, with ids such as `a[5:20]`."""
+    chosen = events if isinstance(events, slice) else _as_slice(events)
+    if chosen.step not in (None, 1):
+        raise UserError(f"events must follow each other; leave out the step {chosen.step}")
+    try:
+        bounds = [chosen.indices(length) for length in sequences.lengths.tolist()]
+    except TypeError:
+        raise UserError(f"events are counted by whole numbers, not {chosen.start!r} to {chosen.stop!r}") from None
+    begin, stop = (np.array([bound[side] for bound in bounds], np.int64) for side in (0, 1))
+    if (empty := stop <= begin).any():
+        row = int(np.argmax(empty))
+        raise UserError(
+            f"sequence {sequences.ids[row].as_py()} has {sequences.lengths[row]} events, none of them in events "
+            f"{_bound(chosen.start)}:{_bound(chosen.stop)}; choose others"
+        )
+    return take_runs(sequences, np.arange(len(sequences)), begin, stop).without_columns("parent", "offset")
+
+
+def _as_slice(events: object) -> slice:
+    if not isinstance(events, (tuple, list)) or len(events) != 2:
+        raise UserError(f"events is a slice or (first, stop), such as slice(5, 20) or (5, 20), not {events!r}")
+    return slice(*events)
+
+
+def _bound(value: int | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _by_count(lengths: IntArray, size: int, step: int) -> tuple[IntArray, IntArray, IntArray]:

@@ -18,8 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret import methods
+from neuroseqret.candidates.finder import Rows
 from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequences import EventSequence, EventSequences
+from neuroseqret.data.windows import Events, part
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
 from neuroseqret.index.check import check_store
@@ -167,11 +169,17 @@ class Index:
     def search(self, queries: EventSequence, k: int = 10, **options: Any) -> Hits: ...
     @overload
     def search(self, queries: EventSequences | Iterable[EventSequence], k: int = 10, **options: Any) -> list[Hits]: ...
+    @overload
+    def search(self, *, id: str, k: int = 10, events: Events | None = None, **options: Any) -> Hits: ...
+    @overload
+    def search(self, *, id: Sequence[str], k: int = 10, events: Events | None = None, **options: Any) -> list[Hits]: ...
     def search(  # type: ignore[misc]  # the overloads shorten the list of options
         self,
-        queries: Sequences,
+        queries: Sequences | None = None,
         k: int = 10,
         *,
+        id: str | Sequence[str] | None = None,
+        events: Events | None = None,
         rerank: str | PathLike[str] | RelevanceModel | None = None,
         rerank_top: int | None = None,
         where: Where | None = None,
@@ -183,13 +191,19 @@ class Index:
     ) -> Hits | list[Hits]:
         """Return the k most relevant sequences: one `Hits` for one query, a list of them for many.
 
+        Instead of `queries`, `id` names sequences of the index to search with, one or several; they are left out of
+        their own hits. `events` takes a part of them, such as `slice(5, 20)` or `(5, 20)`. In an index of windows the
+        id may be that of a whole sequence or of one of its windows; no window of the sequence is among the hits.
+
         `rerank` is a model (or a model folder) that scores the best `rerank_top` again (100, or k if that is more).
         `where` is an SQL condition on the metadata (`"role = 'GK'"`) or a mapping (`{"role": "GK"}`). `exhaustive`
         compares the query with every sequence. `expand` searches a second time with the query moved towards its best
         hits. `fraction` and `at_least` override how much of the corpus is compared. `unknown_marks` is as in `add`.
         """
         check_not_forked()
-        many = self.config.meaning.apply(EventSequences.of(queries), unknown_marks)
+        view = self.view()
+        many, own_rows = self._asked(view, queries, id, events)
+        many = self.config.meaning.apply(many, unknown_marks if id is None else "keep")
         options = self.search_options(
             k,
             rerank=rerank,
@@ -201,8 +215,8 @@ class Index:
         )
         if not len(many):
             return []
-        found = self.view().search(many, self.embed_queries(many), options, where)
-        return found[0] if isinstance(queries, EventSequence) else found
+        found = view.search(many, self.embed_queries(many), options, where, own_rows)
+        return found[0] if isinstance(queries, EventSequence) or isinstance(id, str) else found
 
     def embed_queries(self, queries: EventSequences) -> npt.NDArray[np.float32]:
         """Return the embeddings of queries whose marks are numbered as the index's: (queries, D)."""
@@ -241,6 +255,27 @@ class Index:
             fraction=fraction if fraction is not None else settings.fraction,
             at_least=at_least if at_least is not None else settings.at_least,
         )
+
+    def _asked(
+        self, view: View, queries: Sequences | None, id: str | Sequence[str] | None, events: Events | None
+    ) -> tuple[EventSequences, list[Rows]]:
+        """Return the queries, and the rows of the indexed sequences that they come from, if they do."""
+        if (queries is None) == (id is None):
+            both = "" if queries is None else ", not both"
+            raise UserError(f"give a query or the id of an indexed sequence{both}: search(query) or search(id=...)")
+        if id is not None:
+            names = _names(id)
+            found = view.whole(names)
+            return found if events is None else part(found, events), [view.own_rows(name) for name in names]
+        if events is not None:
+            raise UserError("events takes a part of an indexed sequence; name it with id")
+        if isinstance(queries, (str, PathLike)):
+            raise UserError(
+                f"a query is a sequence, not the text {str(queries)!r}; search(id={str(queries)!r}) searches with a "
+                "sequence of the index, neuroseqret.read reads a file"
+            )
+        assert queries is not None
+        return EventSequences.of(queries), []
 
     def _reranker(self, rerank: str | PathLike[str] | RelevanceModel) -> RelevanceModel:
         """The model itself, or the one in a folder; it must have learned the index's marks in the index's unit."""
@@ -312,7 +347,7 @@ def _embedder(model: RelevanceModel) -> Embedder:
 
 
 def _names(ids: str | Sequence[str]) -> list[str]:
-    names = [ids] if isinstance(ids, str) else list(ids)
+    names = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, str) else [ids]
     for name in names:
         if not isinstance(name, str):
             raise UserError(f"ids must be strings, not {type(name).__name__} ({name!r})")

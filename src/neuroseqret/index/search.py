@@ -11,6 +11,7 @@ Query expansion: q' = norm(v_q + sum over the top 10 of max(kappa, 0)^3 v_c), an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -68,10 +69,22 @@ class Search:
     config: IndexConfig
     options: SearchOptions
 
-    def run(self, queries: EventSequences, vectors: Vectors) -> list[Hits]:
-        """Return the hits of every query; `vectors` are the embeddings of the queries."""
-        ids = queries.ids.to_pylist()
-        return [self._one(queries, row, ids[row], vectors[row]) for row in range(len(queries))]
+    def run(self, queries: EventSequences, vectors: Vectors, without: Sequence[Rows] = ()) -> list[Hits]:
+        """Return the hits of every query; `vectors` are the embeddings of the queries.
+
+        `without` gives the rows that each query leaves out, if any.
+        """
+        ids, found = queries.ids.to_pylist(), []
+        for row in range(len(queries)):
+            search = self._without(without[row]) if len(without) else self
+            found.append(search._one(queries, row, ids[row], vectors[row]))
+        return found
+
+    def _without(self, rows: Rows) -> Search:
+        """Return the same search without some rows."""
+        allowed = self.allowed.copy() if len(self.allowed) else np.ones(len(self.snapshot), bool)
+        allowed[rows] = False
+        return replace(self, allowed=allowed)
 
     def _one(self, queries: EventSequences, row: int, query_id: str, vector: Vectors) -> Hits:
         """Return the hits of one query: expand it, find the best sequences, rerank them."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from neuroseqret.candidates.finder import Mask, Rows, Vectors
 from neuroseqret.data.sequences import STRING, EventSequences
+from neuroseqret.data.windows import joined
 from neuroseqret.errors import UserError
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.filters import Where
@@ -36,11 +37,19 @@ class View:
     config: IndexConfig
 
     def search(
-        self, queries: EventSequences, vectors: Vectors, options: SearchOptions, where: Where | None = None
+        self,
+        queries: EventSequences,
+        vectors: Vectors,
+        options: SearchOptions,
+        where: Where | None = None,
+        without: Sequence[Rows] = (),
     ) -> list[Hits]:
-        """Return the hits of embedded queries; `vectors` are unit vectors (queries, D)."""
+        """Return the hits of embedded queries; `vectors` are unit vectors (queries, D).
+
+        `without` gives the rows that each query leaves out, such as its `own_rows`.
+        """
         allowed = self.reader.allowed(self.snapshot, where)
-        return Search(self.snapshot, allowed, self.reader.store, self.config, options).run(queries, vectors)
+        return Search(self.snapshot, allowed, self.reader.store, self.config, options).run(queries, vectors, without)
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
         """Return the row of each id, -1 where there is none. In an index of windows ids are those of windows."""
@@ -57,15 +66,35 @@ class View:
         rows = np.flatnonzero(mask & self.snapshot.alive if len(self.snapshot.alive) else mask)
         return rows[np.argsort(self.snapshot.column(OFFSET, rows).to_numpy(zero_copy_only=False), kind="stable")]
 
-    def whole(self, id: str) -> EventSequences:
-        """Return the sequence or window with this id; a whole sequence of an index of windows is put together."""
+    def own_rows(self, id: str) -> Rows:
+        """Return the rows of the sequence with this id, or of the one that the window with this id was cut from."""
         row = self.rows_of([id])
-        if row[0] >= 0:
-            return self.sequences(row)
-        rows = self.rows_of_sequence(id)
-        if not len(rows):
-            raise UnknownId(f"the index holds no sequence {id[:200]!r}; check the id")
-        return _joined(self.sequences(rows), self.snapshot.column(OFFSET, rows).to_numpy(zero_copy_only=False), id)
+        if not self.config.settings.windowed or row[0] < 0:
+            return self.rows_of_sequence(id)
+        return self.rows_of_sequence(self.snapshot.column(PARENT, row)[0].as_py())
+
+    def whole(self, ids: Sequence[str]) -> EventSequences:
+        """Return the sequences or windows with these ids; in an index of windows whole sequences are put together."""
+        rows, windowed = [], self.config.settings.windowed
+        for id, row in zip(ids, self.rows_of(ids), strict=True):
+            rows.append(row[None] if row >= 0 or not windowed else self.rows_of_sequence(id))
+            if not len(rows[-1]) or rows[-1][0] < 0:
+                raise UnknownId(f"the index holds no sequence {id[:200]!r}; check the id")
+        if not rows:
+            return EventSequences.from_lists([])
+        together = np.concatenate(rows)
+        found = self.sequences(together)
+        if len(found) == len(ids) and found.ids.to_pylist() == list(ids):
+            return found
+        named = {"parent": PARENT, "offset": OFFSET}
+        for name, column in named.items():
+            found = found.with_column(name, self.snapshot.column(column, together))
+        ends = np.cumsum([len(part) for part in rows])
+        parts = [
+            joined(found[end - len(part) : end]) if id != found.ids[int(end) - 1].as_py() else found[end - 1 : end]
+            for id, part, end in zip(ids, rows, ends, strict=True)
+        ]
+        return EventSequences.concat(part.without_columns("parent", "offset") for part in parts)
 
     def embeddings(self, rows: Rows) -> Vectors:
         """Return the embeddings of rows: (rows, D)."""
@@ -114,26 +143,3 @@ class View:
 
 class UnknownId(UserError):
     """There is no sequence with the id."""
-
-
-def _joined(windows: EventSequences, offsets: Rows, id: str) -> EventSequences:
-    """Return the sequence that windows were cut from; events between them that no window has are missing."""
-    lengths = windows.lengths
-    place = np.repeat(offsets - windows.offsets[:-1], lengths) + np.arange(lengths.sum())
-    _, first = np.unique(place, return_index=True)
-    starts, ends = windows.observed()
-    rest = windows.table.slice(0, 1)
-    columns = [name for name in rest.column_names if name not in ("id", "times", "marks", "start", "end", "group")]
-    return EventSequences.from_arrays(
-        windows.times[first],
-        windows.marks[first],
-        [0, len(first)],
-        ids=[id],
-        starts=[float(starts.min())],
-        ends=[float(ends.max())],
-        groups=None if windows.groups is None else windows.groups[:1],
-        metadata={name: rest.column(name) for name in columns},
-        mark_names=windows.mark_names,
-        time_unit=windows.time_unit,
-        validate=False,
-    )
