@@ -8,6 +8,7 @@ Commands, by the words that call them:
 - `search`: `search.py`
 - `evaluate`: `evaluate.py`
 - `data info`, `data convert`, `data prepare`: `data_info.py`, `data_convert.py`, `data_prepare.py`
+- `serve`: `serve.py`
 - `demo`: `demo.py`, with its figures in `demo_figures.py` and its picture in `demo_picture.py`
 
 Shared:

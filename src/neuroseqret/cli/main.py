@@ -16,6 +16,7 @@ from neuroseqret.cli.index import index_app
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.running import run_app
 from neuroseqret.cli.search import search
+from neuroseqret.cli.serve import serve
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -33,6 +34,7 @@ app.command(cls=Command)(evaluate)
 for command in (info, convert, prepare):
     data_app.command(cls=Command)(command)
 app.add_typer(data_app, name="data")
+app.command(cls=Command)(serve)
 app.command(cls=Command)(demo)
 
 

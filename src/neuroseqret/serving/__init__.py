@@ -1,0 +1,29 @@
+"""The HTTP server over one index, and its client.
+
+From the request to the answer:
+
+    running.py       `neuroseqret serve`: settings, processes, sockets
+    app.py           puts routes and what surrounds them together
+    middleware.py    request ids, headers, limits, the log: what happens to every request
+    routes/          one file per noun of the interface
+    shapes.py        requests and replies as typed models: what OpenAPI shows
+    bodies.py        bodies in JSON, NDJSON, Arrow and Parquet to sequences
+    replies.py       sequences and hits to JSON
+    service.py       the verbs of the server in Python types
+    batching.py      concurrent queries are embedded and searched together
+    statistics.py    what the corpus holds, for a page's filters
+
+Safety and operation:
+
+    limits.py        how much one request, one key and all of them may ask for
+    keys.py          keys with scopes and an expiry, stored as hashes
+    problems.py      errors as problem documents
+    audit.py         a log of writes
+    logs.py          one JSON line per request
+    metrics.py       counters for Prometheus
+
+The client:
+
+    client.py        `connect`: the verbs of `Index` over HTTP
+    transport.py     retries, time limits and errors of the client
+"""

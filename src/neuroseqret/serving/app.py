@@ -1,0 +1,125 @@
+"""The app: routes, errors, static files of the page, and what surrounds every request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+import neuroseqret
+from neuroseqret.index import Index
+from neuroseqret.serving import problems, shapes
+from neuroseqret.serving.metrics import Metrics
+from neuroseqret.serving.middleware import Surroundings
+from neuroseqret.serving.routes import feedback, index, operation, search, sequences
+from neuroseqret.serving.service import Service
+from neuroseqret.serving.settings import ServerSettings
+
+PAGE = Path(__file__).parent / "page"
+_BODIES: tuple[type[BaseModel], ...] = (
+    shapes.SearchRequest,
+    shapes.ExplainRequest,
+    shapes.EmbedRequest,
+    shapes.AddRequest,
+    shapes.RemoveRequest,
+    shapes.FeedbackRequest,
+    shapes.ProblemDocument,
+)
+
+
+def make_app(settings: ServerSettings) -> FastAPI:
+    """Return the app of a server; the index is opened when it starts."""
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        service = await asyncio.to_thread(lambda: Service(Index.open(settings.index), settings, metrics))
+        app.state.service = service
+        await service.read(service.warm_up)
+        watching = asyncio.create_task(service.watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+            await service.close()
+
+    app = FastAPI(
+        title="NeuroSeqRet",
+        version=neuroseqret.__version__,
+        description="Search for continuous-time event sequences.",
+        lifespan=life,
+        docs_url=None,  # its page loads scripts from other sites
+        redoc_url=None,
+    )
+    for module in (search, sequences, feedback, index, operation):
+        app.include_router(module.router)
+    if PAGE.is_dir():
+        app.mount("/", StaticFiles(directory=PAGE, html=True), "page")
+    app.add_exception_handler(problems.Problem, problems.answer)
+    app.add_exception_handler(Exception, problems.answer)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    from pydantic import ValidationError
+
+    from neuroseqret.errors import UserError
+
+    app.add_exception_handler(UserError, problems.answer)
+    app.add_exception_handler(ValidationError, problems.answer)
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]
+    app.add_middleware(Surroundings, settings=settings, metrics=metrics)
+    return app
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """A parameter of the address that does not fit."""
+    assert isinstance(error, RequestValidationError)
+    flaw = error.errors()[0]
+    place = ".".join(str(part) for part in flaw["loc"][1:]) or "request"
+    return await problems.answer(request, problems.Problem(422, f"{place}: {flaw['msg']}"))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """An address or method that does not exist."""
+    assert isinstance(error, HTTPException)
+    said = {
+        404: "there is nothing at this address; /openapi.json lists what there is",
+        405: "this address does not take this method",
+    }
+    found = problems.Problem(error.status_code, said.get(error.status_code, str(error.detail)))
+    found.headers |= dict(error.headers or {})
+    return await problems.answer(request, found)
+
+
+def described(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, with the bodies that routes read themselves and the problem documents."""
+    if app.openapi_schema is None:
+        document = FastAPI.openapi(app)
+        _, found = models_json_schema(
+            [(one, "validation") for one in _BODIES], ref_template="#/components/schemas/{model}"
+        )
+        document["components"]["schemas"] |= found["$defs"]
+        wrong = {
+            "description": "What is wrong, and what to do.",
+            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
+        }
+        for path in document["paths"].values():
+            for operation in path.values():
+                operation["responses"] = {
+                    "default": wrong,
+                    **{k: v for k, v in operation["responses"].items() if k != "422"},
+                }
+        app.openapi_schema = document
+    return app.openapi_schema

@@ -1,0 +1,53 @@
+"""What a server is told when it starts: where it listens, what it allows, which models it may rerank with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PORT = 8765
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one request may ask for, and how much the server does at once."""
+
+    body_bytes: int = 256 << 20  # of sequences that are added
+    json_bytes: int = 16 << 20  # of every other body
+    queries: int = 256  # per request
+    events: int = 20_000  # per query
+    k: int = 1000
+    where_characters: int = 4000
+    hits_to_explain: int = 20
+    rows: int = 1000  # sequences per page of a listing
+    seconds: float = 30.0  # for a search; bodies of sequences may take `upload_seconds`
+    upload_seconds: float = 600.0
+    idle_seconds: float = 20.0  # without a byte of a body that was announced
+    concurrent: int = 256  # requests
+    uploads: int = 4  # bodies of sequences at once
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """The limits that a caller has to know."""
+        names = ("k", "queries", "events", "body_bytes", "where_characters", "hits_to_explain")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Settings of one server."""
+
+    index: Path
+    host: str = "127.0.0.1"
+    port: int = PORT
+    keys: Path | None = None
+    rerank: tuple[Path, ...] = ()
+    workers: int = 1
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    audit: Path | None = None
+    origins: tuple[str, ...] = ()  # other sites whose pages may call this server (CORS)
+    window: float = 0.003  # seconds that a search waits for others to be embedded with; 0 turns batching off
+    refresh_seconds: float = 1.0  # between two looks for new commits
+    telemetry: bool = False
+    limits: Limits = field(default_factory=Limits)
