@@ -66,7 +66,9 @@ def supervised(vectors: Vectors, groups: Any, seed: int, steps: int = 400, part:
 def ranked(finder: Finder, queries: Vectors, share: float, corpus: int) -> tuple[Any, float]:
     """Return the ten best rows of every query, and the share of the corpus compared."""
     answers = [finder.best(query, 10, max(10, int(share * corpus))) for query in queries]
-    return np.stack([padded(a.rows) for a in answers]), float(np.mean([a.compared for a in answers])) / corpus
+    return np.stack([padded(a.rows) for a in answers]), float(
+        np.mean([a.compared + a.centres for a in answers])
+    ) / corpus
 
 
 def unions(hashing: HashFunction, codes: Any, corpus: Vectors, queries: Vectors) -> list[tuple[Any, float]]:

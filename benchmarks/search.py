@@ -146,7 +146,7 @@ def ours(corpus: Vectors, queries: Vectors, judge: Judge) -> dict[str, Any]:
         wanted = max(10, int(fraction * n))
         speed, answers = timed(lambda q, w=wanted: finder.best(queries[q], 10, w), number)
         ranking = np.stack([padded(order[a.rows]) for a in answers])
-        compared = float(np.mean([a.compared for a in answers])) / n
+        compared = float(np.mean([a.compared + a.centres for a in answers])) / n
         found["cells"]["curve"].append({"fraction": round(compared, 5), **speed, **judge(ranking)})
         speed, _ = timed(
             lambda q, w=wanted: best_in_cells(laid_out, queries[q], centres, offsets, w, ALL, scores, rows[q]), number

@@ -17,7 +17,7 @@ from neuroseqret import methods
 from neuroseqret.baselines.settings import NoSettings
 from neuroseqret.baselines.unlearned import Unlearned
 from neuroseqret.data.sequences import EventSequence, EventSequences
-from neuroseqret.index import Index
+from neuroseqret.index import Hits, Index
 from neuroseqret.index.config import IndexConfig, create_folder, make_settings
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.reader import Reader
@@ -108,6 +108,11 @@ def peak_of_build(folder: str, ready: Any) -> None:
     ready.send((seconds, peak - before))
 
 
+def share_compared(hits: Hits) -> float:
+    """Return the comparisons of a search, with those to cell centres, as a share of the corpus."""
+    return (hits.report.comparisons + hits.report.centres) / hits.report.corpus
+
+
 def structure_bytes(index: Path) -> int:
     """Return the bytes of all that building derives; events are only copied and do not count."""
     return sum(f.stat().st_size for f in (index / "hot").rglob("*.*") if f.suffix != ".bin")
@@ -170,7 +175,7 @@ def measure(
     singles = [asked[i] for i in range(len(queries))]
     speed, answers = timed(lambda q: opened.search(singles[q], 10), len(queries))
     ranking = np.array([[int(hit.id) for hit in hits] for hits in answers])
-    compared = float(np.mean([hits.report.fraction for hits in answers]))
+    compared = float(np.mean([share_compared(hits) for hits in answers]))
     found["search_after_embedding"] = {**speed, "fraction": round(compared, 5), **judge(ranking)}
     if real is not None:
         found |= from_raw_events(opened, real, reranker, timed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from unittest import mock
 
@@ -21,14 +21,24 @@ class Done:
 
 
 def call(*arguments: str, entry: Callable[[], None] = run) -> Done:
-    """Run `neuroseqret` (or another entry point) with the arguments; 120 columns wide, no terminal."""
+    """Run `neuroseqret` (or another entry point) with the arguments, its output in a pipe."""
+    return _call(arguments, entry, None)
+
+
+def call_in_terminal(*arguments: str, columns: int = 80) -> Done:
+    """Run `neuroseqret` with the arguments on a terminal that is so many columns wide."""
+    return _call(arguments, run, columns)
+
+
+def _call(arguments: Sequence[str], entry: Callable[[], None], columns: int | None) -> Done:
     stdout, stderr = io.StringIO(), io.StringIO()
     code = 0
     with (
         mock.patch.object(sys, "argv", ["neuroseqret", *arguments]),
         contextlib.redirect_stdout(stdout),
         contextlib.redirect_stderr(stderr),
-        mock.patch.object(console.out, "_width", 120),
+        mock.patch.object(console.out, "_width", columns or console.NO_LIMIT),
+        mock.patch.object(console.out, "_force_terminal", columns is not None),
         mock.patch.object(console.out, "_file", None),
     ):
         try:

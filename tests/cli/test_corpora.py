@@ -66,7 +66,7 @@ def test_what_needs_another_command_first_says_which(folder: Path, tmp_path: Pat
     call("index", "create", str(folder / "model"), str(folder / "data"), "--out", str(tmp_path / "index"))
     advice = {
         str(tmp_path / "a.pkl"): "run 'neuroseqret data convert --allow-pickle' first",
-        str(tmp_path / "a.csv"): "say 'neuroseqret data convert --column id=...'",
+        str(tmp_path / "a.csv"): "say --column id=...",
         str(folder / "data"): f"name a file in it, such as {folder / 'data' / 'corpus.parquet'}",
     }
     for given, words in advice.items():

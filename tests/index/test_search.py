@@ -91,7 +91,7 @@ def test_expansion_moves_the_query_towards_its_best_hits(tiny, tmp_path):
     hits = index.search(query, expand=True)
     order = np.argsort(-(vectors @ moved))[:10]
     assert [hit.id for hit in hits] == [f"s{row}" for row in order]
-    assert hits.report.comparisons == 200
+    assert hits.report.comparisons == 100  # twice, but it cannot be more than there are
 
 
 @pytest.mark.parametrize("exhaustive", [True, False])
@@ -295,3 +295,17 @@ def test_a_self_model_says_whether_its_score_is_the_cosine():
     assert SelfAttention().score_is_cosine
     assert not SelfAttention("paper").score_is_cosine
     assert not SelfAttention(similarity={"form": "normalised"}).score_is_cosine
+
+
+@pytest.mark.parametrize("candidates", ["cells", "buckets", "hamming"])
+def test_no_more_is_compared_than_there_is(tiny, tmp_path, monkeypatch, candidates):
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 100)
+    corpus, queries = naive.some_sequences(900, longest=60), naive.some_sequences(10, seed=9, longest=60)
+    options = {"candidates": candidates, "at_least": 30, "fraction": 0.02}
+    index = Index.create(tiny, tmp_path / "index", corpus, **options)
+    for asked in ({}, {"where": "year < 2003"}, {"where": "year = 2000", "k": 40}, {"expand": True}, {"k": 300}):
+        for hits in index.search(queries, **asked):
+            report = hits.report
+            assert report.method == candidates
+            assert len(hits) <= report.comparisons <= report.corpus
+            assert (report.centres > 0) == (candidates == "cells")

@@ -58,4 +58,4 @@ class CellFinder(Finder):
         kept, compared = best_in_cells(self.small.numbers, query, self._centres, offsets, wanted, allowed, about, near)
         rows, scores = space_for(number)
         kept = best_rows(self.embeddings, vector, near[:kept], ALL, scores, rows)
-        return Found(rows[:kept].astype(np.int64), scores[:kept], compared + len(self._centres), self.method)
+        return Found(rows[:kept].astype(np.int64), scores[:kept], compared, self.method, len(self._centres))

@@ -37,8 +37,9 @@ class Found:
 
     rows: Rows
     scores: Vectors
-    compared: int  # embeddings that the query was compared with, cell centres included
+    compared: int  # rows that the query was compared with
     method: str  # of the finder
+    centres: int = 0  # cell centres that it was compared with besides
 
 
 class Finder(ABC):

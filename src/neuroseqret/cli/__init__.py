@@ -4,8 +4,8 @@ Commands, by the words that call them:
 
 - `fit`: `fit.py`
 - `embed`: `embed.py`
-- `index create`, `index add`, `index remove`, `index info`: `index.py`
-- `search`: `search.py`
+- `index create`, `index add`, `index remove`, `index compact`, `index info`, `index check`: `index.py`
+- `search`: `search.py`, which prints with `hits_output.py`
 - `evaluate`: `evaluate.py`
 - `data info`, `data convert`, `data prepare`: `data_info.py`, `data_convert.py`, `data_prepare.py`
 - `serve`: `serve.py`
@@ -18,6 +18,7 @@ Shared:
 - `event_files.py`: the options of every command that reads a file of sequences (`--column`, `--format`, `--repair`)
 - `numbers.py`: checks options that are floating-point numbers
 - `listing.py`: help texts that list the names of methods and formats
+- `text_table.py`: tables that fit the terminal and are whole in a pipe
 - `console.py`: standard output, standard error and progress bars
 
 A command imports what it needs inside its function, so that `--help` answers at once.

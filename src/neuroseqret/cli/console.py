@@ -17,10 +17,22 @@ from rich.progress import (
 )
 
 T = TypeVar("T")
+NO_LIMIT = 100_000  # columns
 
 # No emoji codes: a mark or a file may be named `:on:`.
-out = Console(highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+# A pipe or a file has no width, so that nothing is wrapped or cut there.
+out = Console(
+    highlight=False,
+    emoji=False,
+    soft_wrap=not sys.stdout.isatty(),
+    width=None if sys.stdout.isatty() else NO_LIMIT,
+)
 remarks = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+
+
+def window_width() -> int | None:
+    """Return the width of the terminal that standard output is, or None if it is a pipe or a file."""
+    return out.width if out.is_terminal else None
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:

@@ -7,19 +7,20 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import progress, remarks
-from neuroseqret.cli.event_files import ANY_FORMAT, UNKNOWN_MARKS
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, UNKNOWN_MARKS, column_map
 from neuroseqret.errors import UserError
 
 
 def embed(
     model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, written by 'neuroseqret fit'."),
-    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help=f"File of event sequences {ANY_FORMAT}."),
+    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help=f"File of event sequences {IN_ANY_FORMAT}."),
     out: Path = typer.Option(
         ..., "--out", metavar="FILE", help="Parquet file to write, with the columns id and embedding."
     ),
     query: bool = typer.Option(
         False, "--query", help="Embed as queries, whose times are unwarped, instead of as corpus sequences."
     ),
+    column: list[str] = COLUMNS,
     unknown_marks: str = UNKNOWN_MARKS,
 ) -> None:
     """Write the vectors of sequences to a Parquet file.
@@ -45,7 +46,7 @@ def embed(
     count = 0
     with new_file(out) as temporary:
         writer = None
-        for batch in progress(scan_or_read(sequences), "embedding"):
+        for batch in progress(scan_or_read(sequences, columns=column_map(column)), "embedding"):
             batch = loaded.meaning.apply(batch, choice, sequences)
             vectors = loaded.embed(batch, "query" if query else "corpus", unknown_marks="keep")
             column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])

@@ -17,8 +17,9 @@ COLUMNS = typer.Option(
     [],
     "--column",
     metavar="NAME=COLUMN",
-    help="Which column of the file holds what, for example id=USER, time=WHEN, mark=ACTION. Write 'mark=' if the "
-    "events have no marks. Repeat the option for each column.",
+    help="Which column of the file holds what: id, time, mark, group, start, end. For example id=USER, "
+    "time=WHEN, mark=ACTION, group=CLASS. Write 'mark=' if the events have no marks. Repeat the option for each "
+    "column.",
 )
 FORMAT = typer.Option(
     None,
@@ -42,6 +43,8 @@ UNKNOWN_MARKS = typer.Option(
     metavar="CHOICE",
     help="What to do with marks that the model never met: 'error', 'drop' the events, or 'keep' them as one mark.",
 )
+#: Appended to the help of files in commands with `--column`.
+IN_ANY_FORMAT = "in any known format"
 #: Appended to the help of files in commands without the options above.
 ANY_FORMAT = (
     "in any known format. If it needs --column, --repair or --allow-pickle, convert it first with "

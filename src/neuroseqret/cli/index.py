@@ -1,19 +1,21 @@
-"""`neuroseqret index create|add|remove|info|check`: build an index and change it."""
+"""`neuroseqret index create|add|remove|compact|info|check`: build an index and change it."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from neuroseqret.cli.console import out, progress, remarks
-from neuroseqret.cli.event_files import ANY_FORMAT, UNKNOWN_MARKS
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, UNKNOWN_MARKS, column_map
 from neuroseqret.cli.listing import Command
+from neuroseqret.cli.numbers import SMALLEST, finite
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,9 +27,11 @@ index_app = typer.Typer(no_args_is_help=True, help="Build and change an index.")
 
 INDEX = typer.Argument(..., metavar="INDEX", help="Index folder.")
 CORPUS = typer.Argument(
-    ..., metavar="CORPUS", help=f"Data folder, whose corpus is indexed, or a file of event sequences {ANY_FORMAT}."
+    ..., metavar="CORPUS", help=f"Data folder, whose corpus is indexed, or a file of event sequences {IN_ANY_FORMAT}."
 )
+JSON = typer.Option(False, "--json", help="Print JSON instead of text.")
 _BATCH = 8192
+_NAMED = 10  # unknown ids that a message lists
 
 
 @index_app.command(cls=Command)
@@ -41,11 +45,26 @@ def create(
         metavar="NAME",
         help="How a search finds candidates: auto, exhaustive, cells, buckets or hamming.",
     ),
+    fraction: float = typer.Option(
+        0.01, "--fraction", metavar="SHARE", callback=finite, help="Share of the corpus that a search compares."
+    ),
+    at_least: int = typer.Option(
+        2000, "--at-least", metavar="N", min=1, help="Number of sequences that a search compares at least."
+    ),
     hash_name: str = typer.Option(
         "network",
         "--hash",
         metavar="NAME",
         help="Hash function for buckets and hamming: network, rotation or hyperplanes.",
+    ),
+    bits: int = typer.Option(64, "--bits", metavar="N", min=1, help="Bits of a hash code."),
+    tables: int = typer.Option(10, "--tables", metavar="N", min=1, help="Number of bucket tables."),
+    table_bits: int | None = typer.Option(
+        None,
+        "--table-bits",
+        metavar="N",
+        min=1,
+        help="Bits of a bucket table. By default they follow from corpus size and --fraction.",
     ),
     window: int | None = typer.Option(
         None,
@@ -54,14 +73,26 @@ def create(
         min=1,
         help="Index windows of N events instead of whole sequences, to find parts of sequences.",
     ),
-    step: int | None = typer.Option(
+    window_duration: float | None = typer.Option(
+        None,
+        "--window-duration",
+        metavar="TIME",
+        min=SMALLEST,
+        callback=finite,
+        help="Index windows of this duration, in the data's unit of time, instead of windows of N events.",
+    ),
+    step: float | None = typer.Option(
         None,
         "--step",
-        metavar="N",
-        min=1,
-        help="Number of events from the start of one window to the start of the next. Needs --window.",
+        metavar="STEP",
+        min=SMALLEST,
+        callback=finite,
+        help="From the start of one window to the start of the next: a number of events, or a duration. By default "
+        "windows do not overlap.",
     ),
+    column: list[str] = COLUMNS,
     unknown_marks: str = UNKNOWN_MARKS,
+    as_json: bool = JSON,
 ) -> None:
     """Create an index of a corpus.
 
@@ -70,12 +101,15 @@ def create(
     from neuroseqret.index import Index
     from neuroseqret.models.model_folder import read_card
 
-    if step is not None and window is None:
-        raise UserError("--step needs --window; add it or leave out --step")
-    batches = _scan(corpus, read_card(model).meaning, unknown_marks)
+    if step is not None and window is None and window_duration is None:
+        raise UserError("--step needs --window or --window-duration; add one of them or leave out --step")
+    batches = _scan(corpus, read_card(model).meaning, column, unknown_marks)
     first = list(islice(batches, 1))  # report a bad file before anything is written
-    made = Index.create(model, target, candidates=candidates, hash=hash_name, window_events=window, window_step=step)
-    _add(made, chain(first, batches), corpus, upsert=False)
+    settings: dict[str, Any] = {"candidates": candidates, "fraction": fraction, "at_least": at_least}
+    settings |= {"hash": hash_name, "bits": bits, "tables": tables, "table_bits": table_bits}
+    settings |= {"window_events": window, "window_duration": window_duration, "window_step": step}
+    made = Index.create(model, target, **settings)
+    _add(made, chain(first, batches), corpus, upsert=False, as_json=as_json)
 
 
 @index_app.command(cls=Command)
@@ -83,7 +117,9 @@ def add(
     folder: Path = INDEX,
     corpus: Path = CORPUS,
     upsert: bool = typer.Option(False, "--upsert", help="Replace sequences whose id is already in the index."),
+    column: list[str] = COLUMNS,
     unknown_marks: str = UNKNOWN_MARKS,
+    as_json: bool = JSON,
 ) -> None:
     """Add sequences to an index.
 
@@ -92,7 +128,7 @@ def add(
     from neuroseqret.index import Index
 
     index = Index.open(folder)
-    _add(index, _scan(corpus, index.config.meaning, unknown_marks), corpus, upsert)
+    _add(index, _scan(corpus, index.config.meaning, column, unknown_marks), corpus, upsert, as_json)
 
 
 @index_app.command(cls=Command)
@@ -100,8 +136,12 @@ def remove(
     folder: Path = INDEX,
     ids: list[str] = typer.Argument(None, metavar="ID", help="Ids of the sequences to remove."),
     file: Path | None = typer.Option(None, "--ids", metavar="FILE", help="Text file with one id per line."),
+    as_json: bool = JSON,
 ) -> None:
-    """Remove sequences from an index."""
+    """Remove sequences from an index.
+
+    Ids that are not in the index are named, and the exit code is then 1.
+    """
     from neuroseqret.index import Index
     from neuroseqret.readers.engines.text import whole_text
 
@@ -110,20 +150,47 @@ def remove(
         wanted += [line.strip() for line in whole_text(file).split("\n") if line.strip()]
     if not wanted:
         raise UserError("no ids given; name the ids, or a file of ids with --ids")
-    number = Index.open(folder).remove(wanted)
-    remarks.print(f"{number:,} of {len(set(wanted)):,} sequences removed from {folder}", markup=False)
+    index = Index.open(folder)
+    unknown = index.unknown(wanted)
+    number = index.remove(wanted)
+    if as_json:
+        _print_json({"removed": number, "unknown": unknown, **_size_of(index)})
+    else:
+        remarks.print(f"{_counted(number, 'sequence')} removed; {_holds(index)}", markup=False)
+    if unknown:
+        if not as_json:
+            few = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
+            remarks.print(f"neuroseqret: {_counted(len(unknown), 'id')} not in {folder}: {few}", markup=False)
+        raise typer.Exit(1)
 
 
 @index_app.command(cls=Command)
-def info(
-    folder: Path = INDEX, as_json: bool = typer.Option(False, "--json", help="Print JSON instead of text.")
-) -> None:
+def compact(folder: Path = INDEX, as_json: bool = JSON) -> None:
+    """Merge the small files of an index.
+
+    The structure that searches read is built again too. Worth it after many small additions or removals; searching is
+    possible meanwhile.
+    """
+    from neuroseqret.index import Index
+
+    index = Index.open(folder)
+    before = index.info()["bytes_on_disk"]
+    index.compact()
+    after = index.info()["bytes_on_disk"]
+    if as_json:
+        _print_json({"bytes_before": before, "bytes_after": after, **_size_of(index)})
+    else:
+        remarks.print(f"{folder}: {before:,} bytes before, {after:,} now; {_holds(index)}", markup=False)
+
+
+@index_app.command(cls=Command)
+def info(folder: Path = INDEX, as_json: bool = JSON) -> None:
     """Show what an index holds and how it searches."""
     from neuroseqret.index import Index
 
     found = Index.open(folder).info()
     if as_json:
-        typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        _print_json(found)
         return
     for name, value in found.items():
         if value is not None:
@@ -132,7 +199,7 @@ def info(
 
 
 @index_app.command(cls=Command)
-def check(folder: Path = INDEX) -> None:
+def check(folder: Path = INDEX, as_json: bool = JSON) -> None:
     """Check that an index is as it was written.
 
     Reads all sequences and the search structure, compares them with their checksums, and computes some embeddings
@@ -141,20 +208,24 @@ def check(folder: Path = INDEX) -> None:
     from neuroseqret.index import Index
 
     flaws = Index.open(folder).check()
-    for flaw in flaws:
+    if as_json:
+        _print_json({"flaws": flaws})
+    for flaw in () if as_json else flaws:
         out.print(flaw, markup=False)
     if flaws:
         raise typer.Exit(1)
-    remarks.print(f"{folder}: no flaws found", markup=False)
+    if not as_json:
+        remarks.print(f"{folder}: no flaws found", markup=False)
 
 
-def _scan(corpus: Path, meaning: Meaning, unknown_marks: str) -> Iterator[EventSequences]:
+def _scan(corpus: Path, meaning: Meaning, column: list[str], unknown_marks: str) -> Iterator[EventSequences]:
     """Read the corpus in batches, with marks numbered as the model's."""
     from neuroseqret.data.meaning import unknown_marks_choice
     from neuroseqret.readers import scan_or_read
 
     choice = unknown_marks_choice(unknown_marks)
-    return (meaning.apply(batch, choice, corpus) for batch in scan_or_read(_file(corpus), _BATCH))
+    batches = scan_or_read(_file(corpus), _BATCH, columns=column_map(column))
+    return (meaning.apply(batch, choice, corpus) for batch in batches)
 
 
 def _file(corpus: Path) -> Path:
@@ -164,16 +235,39 @@ def _file(corpus: Path) -> Path:
     return corpus / "corpus.parquet" if is_data_folder(corpus) else corpus
 
 
-def _add(index: Index, batches: Iterator[EventSequences], corpus: Path, upsert: bool) -> None:
+def _add(index: Index, batches: Iterator[EventSequences], corpus: Path, upsert: bool, as_json: bool) -> None:
     shown = progress(batches, "indexing", _number_of_batches(corpus))
     done = index.add(shown, upsert=upsert, unknown_marks="keep")  # decided by `_scan`, where the file is known
     index.refresh()
-    parts = [f"{done.added:,} sequences added"]
+    if as_json:
+        _print_json({**asdict(done), **_size_of(index)})
+        return
+    parts = [f"{_counted(done.added, 'sequence')} added"]
     if done.replaced:
         parts.append(f"{done.replaced:,} replaced")
     if done.already_there:
-        parts.append(f"{done.already_there:,} were already there")
-    remarks.print(f"{', '.join(parts)}; {index.folder} now holds {len(index):,}", markup=False)
+        parts.append(f"{done.already_there:,} already there")
+    remarks.print(f"{', '.join(parts)}; {_holds(index)}", markup=False)
+
+
+def _size_of(index: Index) -> dict[str, int]:
+    """Return the numbers of sequences and, in an index of windows, of windows."""
+    return {name: number for name, number in index.info().items() if name in ("sequences", "windows")}
+
+
+def _holds(index: Index) -> str:
+    """Say what an index holds, in sequences; the windows that they are cut into are extra."""
+    size = _size_of(index)
+    windows = f" ({_counted(size['windows'], 'window')})" if "windows" in size else ""
+    return f"{index.folder} now holds {_counted(size['sequences'], 'sequence')}{windows}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
 
 
 def _number_of_batches(corpus: Path) -> int | None:

@@ -6,6 +6,8 @@ import math
 
 import typer
 
+SMALLEST = 1e-300  # the minimum of options that must be above 0
+
 
 def finite(value: float | None) -> float | None:
     """Reject `nan` and `inf`, which pass the checks for a minimum or maximum; the callback of every float option."""

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from neuroseqret.cli.console import out, progress, remarks
-from neuroseqret.cli.event_files import ANY_FORMAT, UNKNOWN_MARKS
+from neuroseqret.cli.console import progress, remarks
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, UNKNOWN_MARKS, column_map
+from neuroseqret.cli.hits_output import FORMATS, print_hits
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
     from neuroseqret.data.sequences import EventSequences
     from neuroseqret.index import Hits, Index
 
-FORMATS = ("table", "json", "trec")
-
 
 def search(
     folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder."),
-    sequences: Path = typer.Argument(..., metavar="SEQUENCES", help=f"File of query sequences {ANY_FORMAT}."),
+    sequences: Path | None = typer.Argument(
+        None, metavar="SEQUENCES", help=f"File of query sequences {IN_ANY_FORMAT}. Leave it out with --id."
+    ),
     k: int = typer.Option(10, "-k", metavar="N", min=1, help="Number of hits per query."),
+    query: list[str] = typer.Option(
+        [], "--query", metavar="ID", help="Search only with this query of the file. Repeat the option for several."
+    ),
+    ids: list[str] = typer.Option(
+        [],
+        "--id",
+        metavar="ID",
+        help="Search with this sequence of the index, which is left out of the hits. Repeat the option for several.",
+    ),
+    limit: int | None = typer.Option(
+        None, "--limit", metavar="N", min=1, help="Search only with the first N queries of the file."
+    ),
     rerank: Path | None = typer.Option(
         None, "--rerank", metavar="MODEL", help="Model folder; this model puts the best hits into a new order."
     ),
@@ -52,61 +61,79 @@ def search(
         metavar="DIR",
         help="Write pictures that explain the best hit of each query to this folder.",
     ),
+    explain_most: int = typer.Option(
+        10, "--explain-most", metavar="N", min=1, help="Number of queries to explain at most."
+    ),
+    column: list[str] = COLUMNS,
     unknown_marks: str = UNKNOWN_MARKS,
 ) -> None:
-    """Search an index with query sequences."""
-    from neuroseqret.data.meaning import unknown_marks_choice
+    """Search an index with query sequences.
+
+    The queries come from a file, or are sequences of the index itself (--id).
+    """
     from neuroseqret.index import Index
-    from neuroseqret.readers import read
 
     if form not in FORMATS:
         raise UserError(f"no format is called {form!r}; choose one of {', '.join(FORMATS)}")
+    if (sequences is None) == (not ids):
+        raise UserError("name either a file of query sequences, or sequences of the index with --id")
+    if sequences is None and (query or limit is not None or column):
+        raise UserError("--query, --limit and --column are about a file of query sequences; leave them out with --id")
     index = Index.open(folder)
     if explain is not None:
         from neuroseqret.explanation import explainable
 
         explainable(index.model)  # report the error before the search, not after it
-    choice = unknown_marks_choice(unknown_marks)
-    asked = index.config.meaning.apply(read(sequences), choice, sequences)
-    found = index.search(
-        asked,
-        k,
-        rerank=rerank,
-        rerank_top=rerank_top,
-        where=where,
-        exhaustive=exhaustive,
-        expand=expand,
-        unknown_marks="keep",  # decided above, where the file is known
-    )
-    _print(found, form)
+    options: dict[str, Any] = {
+        "k": k,
+        "rerank": rerank,
+        "rerank_top": rerank_top,
+        "where": where,
+        "exhaustive": exhaustive,
+        "expand": expand,
+    }
+    if sequences is None:
+        asked = index.view().whole(ids)
+        found = index.search(id=ids, **options)
+    else:
+        asked = _queries(index, sequences, query, limit, column, unknown_marks)
+        found = index.search(asked, **options, unknown_marks="keep")  # decided already, where the file is known
+    groups: list[str | None] = [None] * len(asked) if asked.groups is None else asked.groups.to_pylist()
+    print_hits(found, groups, form, where=where, time_unit=index.config.time_unit)
     if explain is not None:
-        _explain(index, asked, found, explain)
+        _explain(index, asked, found, explain, explain_most)
         if rerank is not None:
             remarks.print(f"the pictures explain the score of the index's model, not that of {rerank}", markup=False)
 
 
-def _print(found: list[Hits], form: str) -> None:
-    if form == "trec":
-        for line in trec_lines(found):
-            typer.echo(line)
-    elif form == "json":
-        answer = _finite([as_json(hits) for hits in found])
-        typer.echo(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False, default=str))
-    else:
-        for hits in found:
-            out.print(heading(hits), markup=False, soft_wrap=True)
-            out.print(as_table(hits))
+def _queries(
+    index: Index, file: Path, chosen: list[str], limit: int | None, column: list[str], unknown_marks: str
+) -> EventSequences:
+    """Read the queries, choose those that were asked for, and number their marks as the index does."""
+    from neuroseqret.data.meaning import unknown_marks_choice
+    from neuroseqret.readers import read
+
+    choice = unknown_marks_choice(unknown_marks)
+    queries = read(file, columns=column_map(column))
+    if chosen:
+        row_of = {name: row for row, name in enumerate(queries.ids.to_pylist())}
+        if missing := [name for name in chosen if name not in row_of]:
+            few = ", ".join(list(row_of)[:5]) + (", ..." if len(row_of) > 5 else "")
+            raise UserError(f"{file}: holds no sequence {missing[0]!r}; its ids are {few}")
+        queries = queries[[row_of[name] for name in chosen]]
+    return index.config.meaning.apply(queries[:limit], choice, file)
 
 
-def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Path) -> None:
+def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Path, most: int) -> None:
     """Write one PNG per query that has a hit, named `ROW-QUERY.png`; print a note if a hit cannot be explained."""
     from neuroseqret.explanation import explain, picture
 
     folder.mkdir(parents=True, exist_ok=True)
     answered = [row for row, hits in enumerate(found) if hits]
-    best = index.get([found[row][0].window or found[row][0].id for row in answered])
+    chosen = answered[:most]
+    best = index.get([found[row][0].window or found[row][0].id for row in chosen])
     written = 0
-    for at, row in progress(enumerate(answered), "explaining", len(answered)):
+    for at, row in progress(enumerate(chosen), "explaining", len(chosen)):
         name = re.sub(r"[^\w.-]+", "_", found[row].query)[:100]  # file names allow fewer characters than ids
         try:
             why = explain(index.model, asked[row], best[at])
@@ -115,62 +142,7 @@ def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Pat
             continue
         picture(why, folder / f"{row}-{name}.png")
         written += 1
-    remarks.print(f"explanations written to {folder}: {written:,}", markup=False)
-
-
-def trec_lines(found: list[Hits]) -> list[str]:
-    """Return the hits as lines of a TREC run."""
-    from neuroseqret.readers.trec import run_lines
-
-    return list(run_lines({hits.query: {hit.id: hit.score for hit in hits} for hits in found}))
-
-
-def _finite(value: Any) -> Any:
-    """Replace numbers that JSON does not have (NaN, infinity) by None."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def as_json(hits: Hits) -> dict[str, object]:
-    """Return the hits of one query, and how they were found, as a JSON object."""
-    report = hits.report
-    return {
-        "query": hits.query,
-        "method": report.method,
-        "corpus": report.corpus,
-        "comparisons": report.comparisons,
-        "reranked": report.reranked,
-        "hits": [hit.as_dict() for hit in hits],
-    }
-
-
-def heading(hits: Hits) -> str:
-    """Return the line above the table of hits: the query, and how much of the index it was compared with."""
-    report = hits.report
-    return f"query {hits.query}: compared with {report.comparisons:,} of {report.corpus:,} ({report.method})"
-
-
-def as_table(hits: Hits) -> Table:
-    """Return the hits of one query as a table, with window and metadata if there are any."""
-    table = Table()
-    windowed = any(hit.window is not None for hit in hits)
-    grouped = any(hit.group is not None for hit in hits)
-    names = list(dict.fromkeys(name for hit in hits for name in hit.metadata))[:4]
-    table.add_column("rank", justify="right", no_wrap=True)
-    table.add_column("score", justify="right", no_wrap=True)
-    # Ids are shown whole, since they are what one goes on with; the other columns share the rest of the line.
-    table.add_column("id", no_wrap=True)
-    for name in (*(["events", "times"] if windowed else []), *(["group"] if grouped else []), *names):
-        table.add_column(escape(name))
-    for hit in hits:
-        cells = [str(hit.rank), f"{hit.score:.4f}", hit.id]
-        if windowed:
-            cells += [f"{hit.offset} to {hit.stop}", f"{hit.start:.10g} to {hit.end:.10g}"]
-        if grouped:
-            cells.append(hit.group or "")
-        cells += [str(hit.metadata.get(name, "")) for name in names]
-        table.add_row(*map(escape, cells))
-    return table
+    rest = (
+        "" if len(chosen) == len(answered) else f" of {len(answered):,}; choose others with --query or --explain-most"
+    )
+    remarks.print(f"explanations written to {folder}: {written:,}{rest}", markup=False)

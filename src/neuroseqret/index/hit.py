@@ -41,8 +41,9 @@ class SearchReport:
 
     method: str  # exhaustive, cells, buckets or hamming
     corpus: int  # sequences (or windows) that could have been compared
-    comparisons: int  # embeddings that the query was compared with, cell centres included
+    comparisons: int  # how many of them were compared with the query
     reranked: int = 0  # sequences that a model scored again
+    centres: int = 0  # cell centres that the query was compared with besides
 
     @property
     def fraction(self) -> float:

@@ -25,7 +25,7 @@ from neuroseqret.data.windows import Events, part
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
 from neuroseqret.index.check import check_store
-from neuroseqret.index.config import IndexConfig, create_folder, make_settings, read_config
+from neuroseqret.index.config import IndexConfig, IndexSettings, create_folder, make_settings, read_config
 from neuroseqret.index.filters import Where
 from neuroseqret.index.forked import check_not_forked
 from neuroseqret.index.hit import Hits
@@ -151,6 +151,11 @@ class Index:
         """Remove sequences by id, skip unknown ids, and return how many were removed."""
         check_not_forked()
         return self._writer.remove(_names(ids))
+
+    def unknown(self, ids: str | Sequence[str]) -> list[str]:
+        """Return those of the ids that are not in the index, each once."""
+        check_not_forked()
+        return self._writer.unknown(_names(ids))
 
     def compact(self) -> None:
         """Merge the small files of the store and rebuild the structure that searches read."""
@@ -322,7 +327,8 @@ class Index:
         return {
             "folder": str(self.folder),
             "model": config.model,
-            "windows" if config.settings.windowed else "sequences": snapshot.count,
+            "sequences": snapshot.number_of_parents() if config.settings.windowed else snapshot.count,
+            **_windows_of(config.settings, snapshot.count),
             "dimension": config.dimension,
             "marks": config.marks,
             "mark_names": config.mark_names,
@@ -335,6 +341,21 @@ class Index:
             "bytes_on_disk": sum(f.stat().st_size for f in self.folder.rglob("*") if f.is_file()),
             "library_version": config.library_version,
         }
+
+
+def _windows_of(settings: IndexSettings, count: int) -> dict[str, Any]:
+    """Return what `info` says of an index of windows: their number, size and step; nothing for whole sequences."""
+    if not settings.windowed:
+        return {}
+    by_events = settings.window_events is not None
+    size = settings.window_events if by_events else settings.window_duration
+    step = settings.window_step if settings.window_step is not None else size
+    return {
+        "windows": count,
+        "window_events": settings.window_events,
+        "window_duration": settings.window_duration,
+        "window_step": int(step or 0) if by_events else step,
+    }
 
 
 def _embedder(model: RelevanceModel) -> Embedder:

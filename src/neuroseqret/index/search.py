@@ -89,19 +89,21 @@ class Search:
     def _one(self, queries: EventSequences, row: int, query_id: str, vector: Vectors) -> Hits:
         """Return the hits of one query: expand it, find the best sequences, rerank them."""
         options = self.options
-        compared = reranked = 0
+        compared = centres = reranked = 0
         if options.expand:
             near = self._best(vector, EXPAND_BY, each_sequence_once=False)
             vector = expanded(vector, near.scores, self.snapshot.vectors(near.rows))
-            compared = near.compared
+            compared, centres = near.compared, near.centres
         number = options.k if options.rerank is None else max(options.k, options.rerank_top)
         found = self._best(vector, min(number, max(len(self.snapshot), 1)), self.config.settings.windowed)
-        compared += found.compared
+        possible = int(np.count_nonzero(self.allowed)) if len(self.allowed) else len(self.snapshot)
+        compared = min(compared + found.compared, possible)  # the second search may meet rows of the first again
+        centres += found.centres
         if options.rerank is not None and len(found.rows):
             reranked = len(found.rows)
             found = self._reranked(options.rerank, queries[row : row + 1], found)
-        possible = int(np.count_nonzero(self.allowed)) if len(self.allowed) else len(self.snapshot)
-        return Hits(self._hits(found), query_id, SearchReport(found.method, possible, compared, reranked))
+        report = SearchReport(found.method, possible, compared, reranked, centres)
+        return Hits(self._hits(found), query_id, report)
 
     def _best(self, vector: Vectors, number: int, each_sequence_once: bool) -> Found:
         """Return the best rows, or the best window of each sequence; rows of equal score are in the order of ids.
@@ -120,7 +122,7 @@ class Search:
                 fraction=options.fraction,
                 at_least=options.at_least,
             )
-            compared += found.compared
+            compared = max(compared, found.compared)  # a wider search meets the same rows again, and more
             rows, scores = self._in_order(found.rows, found.scores), found.scores
             chosen = self._first_windows(rows)[:number] if each_sequence_once else np.arange(len(rows))[:number]
             if len(rows) < wanted:  # there are no more
@@ -129,7 +131,7 @@ class Search:
             if enough and scores[-1] < scores[chosen[-1]]:
                 break
             wanted *= 4
-        return Found(rows[chosen], scores[chosen], compared, found.method)
+        return replace(found, rows=rows[chosen], scores=scores[chosen], compared=compared)
 
     def _first_windows(self, rows: Rows) -> Rows:
         """Return the positions of the first window of each sequence."""

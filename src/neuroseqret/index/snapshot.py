@@ -22,7 +22,7 @@ from neuroseqret.data.sequences import STRING
 from neuroseqret.index.hot import HotStructure
 from neuroseqret.index.keys import find_rows, hash_strings, rows_by_hash
 from neuroseqret.index.rows import EVENTS
-from neuroseqret.index.store import Store
+from neuroseqret.index.store import PARENT, Store
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Snapshot:
         rows = np.concatenate([found.rows, late.rows + base])
         scores = np.concatenate([found.scores, late.scores])
         order = np.lexsort((rows, -scores))[:number]
-        return Found(rows[order], scores[order], found.compared + late.compared, found.method)
+        return replace(found, rows=rows[order], scores=scores[order], compared=found.compared + late.compared)
 
     def _best_of_hot(
         self, vector: Vectors, number: int, allowed: Mask, exhaustive: bool, fraction: float, at_least: int
@@ -83,7 +83,7 @@ class Snapshot:
         found = finder.best(vector, number, wanted, allowed)
         if len(found.rows) < number:  # the mask left too few of the candidates
             more = every_row.best(vector, number, allowed=allowed)
-            found = replace(found, rows=more.rows, scores=more.scores, compared=found.compared + more.compared)
+            found = replace(found, rows=more.rows, scores=more.scores, compared=more.compared)
         return found
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
@@ -99,6 +99,11 @@ class Snapshot:
     @cached_property
     def _tail_by_hash(self) -> tuple[Rows, Rows]:
         return rows_by_hash(self.tail_rows.column("id").combine_chunks())
+
+    def number_of_parents(self) -> int:
+        """Return the number of sequences that the windows of an index of windows were cut from."""
+        alive = np.flatnonzero(self.alive) if len(self.alive) else np.arange(len(self))
+        return int(pa.compute.count_distinct(self.column(PARENT, alive)).as_py())
 
     def vectors(self, rows: Rows) -> Vectors:
         """Return the embeddings of rows: (rows, D)."""

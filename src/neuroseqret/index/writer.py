@@ -108,6 +108,14 @@ class Writer:
                 self._forget()
         return len(present)
 
+    def unknown(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids that the index does not hold, each once, in their order."""
+        names = list(dict.fromkeys(ids))
+        with self._keys_lock:
+            self._read_keys()
+            there = self._known.find(hash_strings(pa.array(names, STRING)))[0]
+        return [name for name, known in zip(names, there.tolist(), strict=True) if not known]
+
     def compact(self) -> None:
         """Merge the store's small files."""
         with lock.held(self.folder / "write.lock"):

@@ -61,4 +61,4 @@ class Options:
 def ask_for(word: str) -> str:
     """Return how to name a column for a word of the column map, in Python and on the command line."""
     none = " (--column mark=, None, for no marks)" if word == "mark" else ""
-    return f"say 'neuroseqret data convert --column {word}=...', in Python columns={{{word!r}: ...}}{none}"
+    return f"say --column {word}=..., in Python columns={{{word!r}: ...}}{none}"

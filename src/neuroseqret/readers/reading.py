@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
@@ -89,12 +89,12 @@ def scan(
     return _scan(chosen.scan(path, options, batch_rows), options, path)
 
 
-def scan_or_read(path: str | PathLike[str], batch_rows: int = 8192) -> Iterator[EventSequences]:
-    """Yield batches as `scan` does, or one batch if the format cannot be read in batches."""
-    format = sniff(path)
+def scan_or_read(path: str | PathLike[str], batch_rows: int = 8192, **options: Any) -> Iterator[EventSequences]:
+    """Yield batches as `scan` does, or one batch if the format cannot be read in batches; both take `options`."""
+    format = sniff(path, Options.of(options.get("columns")).roles)
     if FORMATS[format].scan is None:
-        return iter([read(path, format=format)])
-    return scan(path, batch_rows, format=format)
+        return iter([read(path, format=format, **options)])
+    return scan(path, batch_rows, format=format, **options)
 
 
 def _scan(batches: Iterator[EventSequences], options: Options, path: str | PathLike[str]) -> Iterator[EventSequences]:
