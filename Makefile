@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test docs dist setup lint constraints clean
+.PHONY: demo test page docs dist setup lint constraints clean
 
 demo: $(STAMP)
 	@echo "demo: read melodies, train, index, search (about three minutes)"
@@ -33,6 +33,11 @@ dist: $(STAMP)
 	@$(BIN)/python -m build --no-isolation --outdir dist .
 
 setup: $(STAMP)
+
+# Build the page from page/ into the package, after its own checks. Needs node 20 and npm; users of the wheel do not.
+page:
+	@echo "page: install, type check, unit tests, build"
+	@cd page && npm install --no-save --silent && npm run --silent check && npm run --silent test && npm run --silent build
 
 # constraints.txt pins every version, so that all machines install the same. Changing it or pyproject.toml reinstalls.
 $(STAMP): pyproject.toml constraints.txt

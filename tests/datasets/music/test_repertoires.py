@@ -23,6 +23,8 @@ def test_a_small_set_of_all_groups_is_cached(tmp_path, monkeypatch):
         gaps = np.diff(sequence.times)
         assert np.median(gaps[gaps > 0]) == pytest.approx(1, abs=0.51)  # the median of one gap more is 1
         assert sequence.metadata["title"]
+        steps = np.diff(sequence.metadata["pitch"]).clip(-repertoires.WIDEST, repertoires.WIDEST)
+        assert (sequence.marks[1:] - repertoires.WIDEST == steps).all()  # the marks are the steps of the pitches
     pairs = {(s.group, s.metadata["source"]) for s in made.corpus}
     assert not pairs & {(s.group, s.metadata["source"]) for s in made.queries}
     monkeypatch.setattr(repertoires, "build", None)  # would fail if it were not in the cache

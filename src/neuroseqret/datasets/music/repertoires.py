@@ -9,6 +9,8 @@ Every note from the second on is an event, at its onset. Its mark is the melodic
 semitones, from an octave or more down to an octave or more up (25 marks). Whether a tune is written in quarters or
 sixteenths is a habit of its editor, so onsets are divided by the median gap of the piece: one unit of time is its usual
 note. There are at most 200 melodies per group, of 30 notes or more. Queries come from other pieces than the corpus.
+
+The column `pitch` keeps the MIDI number of every note, so that a melody can be drawn and played. No model reads it.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from neuroseqret.errors import MissingExtraError, UserError
 from neuroseqret.readers.data_folder import DataFolder, read_folder
 from neuroseqret.storage.files import cache_folder
 
-VERSION = 1  # of the recipe; folders of other versions in the cache are not used
+VERSION = 2  # of the recipe; folders of other versions in the cache are not used
 WIDEST = 12
 QUERY_SHARE = 0.25
 MARKS = [
@@ -105,16 +107,22 @@ def build(
 
 
 def read(most: int = 200, *, min_notes: int = 30, seed: int = 0, progress: Progress | None = None) -> EventSequences:
-    """Read all melodies with `group`, `source` (the piece), `title` and `voice`."""
+    """Read all melodies with `group`, `source` (the piece), `title`, `voice` and one `pitch` per event."""
     corpus = corpus_folder()
-    parts: list[tuple[Any, Any, dict[str, str]]] = []
+    parts: list[tuple[Any, Any, dict[str, Any]]] = []
     for name, group in track(GROUPS.items(), progress):
         rng = np.random.default_rng([seed, list(GROUPS).index(name)])
-        taken: list[tuple[Any, Any, dict[str, str]]] = []
+        taken: list[tuple[Any, Any, dict[str, Any]]] = []
         for source, melodies in _pieces(corpus, group, rng):
             events = [(melody, *_events(melody)) for melody in melodies if len(melody) >= min_notes]
             for melody, times, marks in events[: most - len(taken)]:
-                columns = {"group": name, "source": source, "title": _title(melody, source), "voice": melody.voice}
+                columns: dict[str, Any] = {
+                    "group": name,
+                    "source": source,
+                    "title": _title(melody, source),
+                    "voice": melody.voice,
+                }
+                columns |= {"pitch": melody.pitches[1:]}
                 taken.append((times, marks, columns))
             if len(taken) >= most:
                 break
