@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 
@@ -59,20 +60,45 @@ def test_the_readme_programs_run(tmp_path, monkeypatch, capsys):
     assert len([line for line in (train + search).splitlines() if line]) <= 11  # ten lines and the import
 
 
-def test_the_readme_commands_are_complete():
-    """Words that look like options of `neuroseqret` in README.md exist."""
+def code_blocks(page):
+    """(language, text) of the code blocks of a page."""
+    return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def command_lines(page):
+    """Every call of `neuroseqret` in a code block; lines that go on by a backslash or an indent are joined."""
+    for language, text in code_blocks(page):
+        if language in ("", "console", "bash", "sh", "text"):
+            yield from re.findall(r"^(?:\$ )?neuroseqret (.+)$", re.sub(r"(?:\\\n|\n {8,}) *", " ", text), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_commands_and_options_exist(page):
     from typer.main import get_command
 
     from neuroseqret.cli.main import app
 
-    lines = re.findall(r"^neuroseqret (.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(lines) >= 4
-    for line in lines:
-        command, words = get_command(app), line.split()
+    for line in command_lines(page):
+        command, words = get_command(app), line.split("#")[0].split()
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert {word for word in words if word.startswith("-")} <= known, line
+        assert not getattr(command, "commands", {}) or not words or words[0].startswith("-"), f"no such command: {line}"
+        known = {one for parameter in command.params for one in (*parameter.opts, *parameter.secondary_opts)}
+        written = {word.strip("[]|,'\"").partition("=")[0] for word in words}
+        assert {word for word in written if re.match(r"--?[a-z]", word)} <= known | {"-h", "--help"}, line
+
+
+def test_the_readme_shows_commands():
+    assert len(list(command_lines(README))) >= 4
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_programs_and_answers_can_be_parsed(page):
+    for language, text in code_blocks(page):
+        if language == "python":
+            compile(text, str(page), "exec")
+        elif language == "json":
+            json.loads(text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
