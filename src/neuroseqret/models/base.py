@@ -26,6 +26,7 @@ from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequence, EventSequences, IntArray
 from neuroseqret.errors import UserError
+from neuroseqret.models.allocation import OnlyWhatTheFileHolds
 from neuroseqret.models.card import ModelCard, ModelState, Outcome
 from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.training.log import TrainingLog
@@ -169,8 +170,9 @@ class RelevanceModel(ABC):
         """Read a model folder; raise a `UserError` of one line if it is damaged or of another kind or version."""
         state = read_state(folder, cls.name)
         try:
-            return cls.from_state(state)
-        except (KeyError, ValueError, RuntimeError, TypeError) as error:
+            with OnlyWhatTheFileHolds(state.tensors):
+                return cls.from_state(state)
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise UserError(
                 f"{folder}: config.json and model.safetensors do not fit together ({error}); fit the model again"
             ) from error

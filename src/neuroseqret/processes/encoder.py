@@ -61,6 +61,8 @@ class AttentionBlock(nn.Module):
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
+        if width % heads:
+            raise ValueError(f"the width {width} is no multiple of the number of heads {heads}")
         self.heads = heads
         self.norm_attention, self.norm_forward = nn.LayerNorm(width), nn.LayerNorm(width)
         self.query_key_value = nn.Linear(width, 3 * width)

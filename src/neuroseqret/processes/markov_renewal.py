@@ -96,6 +96,22 @@ class MarkovRenewal:
         self._arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy() for k, v in tensors.items()}
         self._classes, self._timed_classes = (min(marks, most) for most in MARK_CLASSES.values())
         self._places = {name: _places(self._arrays[name]) for name in MOST if name in self._arrays}
+        if "mean" in self._arrays:  # otherwise it is being fitted
+            self._check()
+
+    def _check(self) -> None:
+        """Raise a `ValueError` if the arrays, which may come from a file, do not fit together."""
+        if flawed := [name for name, array in self._arrays.items() if array.ndim != 1]:
+            raise ValueError(f"{flawed[0]} has the shape {self._arrays[flawed[0]].shape}")
+        size = sum(self._table_sizes()) + 2 * self._timed_classes + loops.MOMENTS
+        if any(self._arrays[name].shape != (size,) for name in ("mean", "weight")):
+            raise ValueError(f"the tables have {size} cells, their means {self._arrays['mean'].shape}")
+        for name, most in MARK_CLASSES.items():  # the compiled loops do not check bounds
+            classes = self._arrays.get(name)
+            if classes is None:
+                continue
+            if classes.shape != (self.marks,) or not ((0 <= classes) & (classes < most)).all():
+                raise ValueError(f"{name} are not the classes of {self.marks} marks")
 
     @classmethod
     def fit(cls, corpus: EventSequences, scale: TimeScale, marks: int) -> MarkovRenewal:

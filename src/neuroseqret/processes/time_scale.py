@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from neuroseqret.data.sequences import EventSequences, FloatArray
 
@@ -30,11 +30,11 @@ _FAR = 6.0  # standardised values are clipped here, so that an extreme gap count
 class TimeScale(BaseModel):
     """The time scale of some data: zg = (log(gap + eps) - mean) / sd."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
-    eps: float
+    eps: float = Field(ge=0)
     mean: float
-    sd: float
+    sd: float = Field(gt=0)
 
     @classmethod
     def fit(cls, sequences: EventSequences) -> TimeScale:

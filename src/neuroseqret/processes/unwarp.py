@@ -13,6 +13,8 @@ learns only in phases where the likelihood is a small part of the loss and the r
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -26,6 +28,8 @@ class Unwarp(nn.Module):
 
     def __init__(self, horizon: float = 1.0, hidden: int = 128, sigma: float = 0.1) -> None:
         super().__init__()
+        if not 0 < horizon < math.inf:
+            raise ValueError(f"the horizon is {horizon}, not a positive number")
         self.horizon, self.sigma = horizon, sigma
         self.net = nn.Sequential(
             nn.Linear(1, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1)
