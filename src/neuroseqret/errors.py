@@ -6,11 +6,44 @@ exits with code 2. Any other exception is a bug and keeps its traceback.
 
 from __future__ import annotations
 
+import re
 from os import PathLike
+
+# Control codes (a terminal obeys them), separators of lines, invisible characters that change the direction or the
+# order of text, tags, and halves of characters, which cannot be printed at all.
+_OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: object, keep: str = "") -> str:
+    r"""Return text with everything that a terminal would obey instead of show as an escape, as Python writes it.
+
+    Ids, groups, marks and metadata come from outside; all output goes through here. `keep` lists characters to leave
+    as they are, such as line ends.
+
+    >>> visible("a\x1b[2Jb\u202ec")
+    'a\\x1b[2Jb\\u202ec'
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        character = found.group()
+        return character if character in keep else character.encode("unicode_escape").decode("ascii")
+
+    return _OBEYED.sub(escaped, str(text))
+
+
+def one_line(text: object) -> str:
+    """Return text as one visible line; line ends and tabs become spaces."""
+    return visible(re.sub(r"[ \t]*[\r\n\t]+[ \t]*", " ", str(text)))
 
 
 class UserError(Exception):
     """A mistake in what the user gave, explained in one line."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class DataError(UserError):
@@ -44,7 +77,7 @@ class DataError(UserError):
         line = ": ".join([*parts, self.problem])
         if self.remedy:
             line += f"; {self.remedy}"
-        return line.replace("\n", " ")
+        return one_line(line)
 
 
 class DivergenceError(UserError):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 from typing_extensions import Self
 
 from neuroseqret.errors import UserError
@@ -97,7 +97,7 @@ class HashFunction(ABC):
         }
         state = {name: np.ascontiguousarray(array) for name, array in self._state().items()}
         with new_file(file) as temporary:
-            save_file(state, temporary, metadata=head)
+            temporary.write_bytes(save(state, metadata=head))
         return Path(file)
 
     @property

@@ -17,7 +17,7 @@ Method = Literal["auto", "exhaustive", "cells", "buckets", "hamming"]
 class CandidateSettings(BaseModel):
     """Which finder, and how much of the corpus it compares with a query."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     candidates: Method = "auto"
     fraction: float = 0.01  # share of the corpus to compare, and ...

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 import neuroseqret
 from neuroseqret.candidates.settings import CandidateSettings
@@ -69,7 +69,7 @@ class IndexConfig(BaseModel):
     format_version: int = FORMAT_VERSION
     library_version: str = neuroseqret.__version__
     model: str
-    dimension: int
+    dimension: int = Field(ge=1)
     tensors_blake2b: str | None = None  # of the model; early indexes do not have it
     marks: int | None = None
     mark_names: tuple[str, ...] | None = None
@@ -112,8 +112,9 @@ def read_config(folder: Path) -> IndexConfig:
             "install the library version that wrote it, or make the index again"
         )
     try:
-        return IndexConfig.model_validate(found)
-    except ValidationError as error:
-        raise UserError(
-            f"{path}: damaged ({error.errors()[0]['msg']}); restore a copy or make the index again"
-        ) from error
+        config = IndexConfig.model_validate(found)
+        config.settings.check()
+    except (ValidationError, UserError) as error:
+        flaw = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise UserError(f"{path}: damaged ({flaw}); restore a copy or make the index again") from error
+    return config

@@ -112,6 +112,7 @@ class Index:
         rows.check_model(saved, config, target / "model")
         opened = cls(target, config, LanceStore.open(target / "store"), model)
         opened._store.refresh()
+        rows.check_layout(opened._store, config, target)
         return opened
 
     @cached_property

@@ -13,7 +13,7 @@ from neuroseqret.data.sequences import CANONICAL, STRING, EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.keys import hash_events, hash_strings
-from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, RESERVED, SERIAL, UNFIT
+from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, RESERVED, SERIAL, UNFIT, Store
 from neuroseqret.models.model_folder import SavedModel
 
 EVENTS = ("id", "times", "marks", "start", "end")
@@ -72,6 +72,18 @@ def check_model(saved: SavedModel, config: IndexConfig, folder: Path) -> None:
         raise UserError(
             f"{folder}: not the model that the index was made with; restore that model or make the index again"
         )
+
+
+def check_layout(store: Store, config: IndexConfig, folder: Path) -> None:
+    """Raise a `UserError` if `index.json` describes other rows than the store holds; its numbers size what is read."""
+    remedy = "restore index.json or make the index again"
+    stored = store.schema.field(EMBEDDING).type if EMBEDDING in store.schema.names else None
+    if stored is None or not pa.types.is_fixed_size_list(stored) or stored.list_size != config.dimension:
+        raise UserError(f"{folder}: index.json says {config.dimension} dimensions, the store holds {stored}; {remedy}")
+    if config.settings.windowed:
+        first = next(store.scan([PARENT]), None)
+        if first is not None and first.column(PARENT).null_count:
+            raise UserError(f"{folder}: index.json says that rows are windows, but the store holds sequences; {remedy}")
 
 
 def hashes_of(sequences: EventSequences) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -42,5 +42,7 @@ class OnlyWhatTheFileHolds(TorchFunctionMode):
             self.tensors -= 1
             self.numbers -= func(*args, **{**counted, "device": "meta"}).numel()
             if self.tensors < 0 or self.numbers < 0:
-                raise ValueError(f"the configuration asks for a much larger network than the {self.held:,} saved numbers")
+                raise ValueError(
+                    f"the configuration asks for a much larger network than the {self.held:,} saved numbers"
+                )
         return func(*args, **options)

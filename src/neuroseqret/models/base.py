@@ -26,7 +26,6 @@ from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequence, EventSequences, IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.models.allocation import OnlyWhatTheFileHolds
 from neuroseqret.models.card import ModelCard, ModelState, Outcome
 from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.training.log import TrainingLog
@@ -168,6 +167,8 @@ class RelevanceModel(ABC):
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
         """Read a model folder; raise a `UserError` of one line if it is damaged or of another kind or version."""
+        from neuroseqret.models.allocation import OnlyWhatTheFileHolds  # here, as it imports torch
+
         state = read_state(folder, cls.name)
         try:
             with OnlyWhatTheFileHolds(state.tensors):

@@ -110,7 +110,7 @@ class MarkovRenewal:
             classes = self._arrays.get(name)
             if classes is None:
                 continue
-            if classes.shape != (self.marks,) or not ((0 <= classes) & (classes < most)).all():
+            if classes.shape != (self.marks,) or not ((classes >= 0) & (classes < most)).all():
                 raise ValueError(f"{name} are not the classes of {self.marks} marks")
 
     @classmethod

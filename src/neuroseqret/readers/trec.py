@@ -13,6 +13,9 @@ from pathlib import Path
 
 from neuroseqret.errors import DataError
 from neuroseqret.storage.files import new_file
+from neuroseqret.storage.reading import check_path
+
+_LONGEST = 1 << 20  # characters of a line
 
 #: Grades by query and document.
 Qrels = Mapping[str, Mapping[str, int]]
@@ -81,9 +84,16 @@ def run_lines(run: Run, tag: str = "neuroseqret") -> Iterator[str]:
 
 
 def _lines(path: str | PathLike[str], fields: int, form: str) -> Iterator[tuple[int, list[str]]]:
+    check_path(path)
     try:
+        if Path(path).is_char_device():  # some give lines without end
+            raise DataError("a device, not a file", file=path, remedy="save its content to a file first")
         with Path(path).open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(iter(lambda: lines.readline(_LONGEST), ""), 1):
+                if len(line) >= _LONGEST:
+                    raise DataError(
+                        f"line {number}: longer than {_LONGEST:,} characters", file=path, remedy=f"write {form!r}"
+                    )
                 parts = line.split()
                 if parts and len(parts) != fields:
                     raise DataError(f"line {number}: {len(parts)} fields", file=path, remedy=f"write {form!r}")

@@ -10,6 +10,7 @@ from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import capacity
 from neuroseqret.readers.registry import FORMATS, Format, Path, format_named
+from neuroseqret.storage.reading import check_path
 
 #: One sequence or many.
 Sequences = EventSequence | EventSequences | Iterable[EventSequence]
@@ -25,6 +26,7 @@ def write(sequences: Sequences, path: str | PathLike[str], format: str | None = 
     The format is `format`, else the one that the file name asks for.
     """
     chosen = format_named(format) if format else format_for_writing(path)
+    check_path(path)
     try:
         many = EventSequences.of(sequences)
         check_names(many, chosen, path)
@@ -32,6 +34,8 @@ def write(sequences: Sequences, path: str | PathLike[str], format: str | None = 
     except DataError as error:
         error.file = error.file or path
         raise
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
     if lost := lost_by(many, chosen.name):
         warnings.warn(f"{path}: {chosen.name} has no room for {', '.join(lost)}", LossWarning, stacklevel=2)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from neuroseqret.errors import UserError
 from neuroseqret.storage.exchange import exchange, hidden_folder, recover
+from neuroseqret.storage.reading import naming_path
 from neuroseqret.storage.sync import make_folders, sync_file, sync_folder, sync_tree
 
 
@@ -41,10 +42,7 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
             save_file(tensors, temporary)
     """
     target = Path(path)
-    if target.is_dir():
-        raise UserError(f"{target}: is a folder; name a file to write")
-    if target.exists() and not target.is_file():  # renaming would replace it instead of writing to it
-        raise UserError(f"{target}: is a pipe or device; name a file to write")
+    _check_file(target)
     temporary = _sibling(target)
     try:
         yield temporary
@@ -80,9 +78,7 @@ def new_folder(path: str | PathLike[str], marker: str, *beside: str) -> Iterator
     otherwise only what folders of this kind hold: the names in `beside`, which may be patterns such as `*.run`. When
     the block ends, the new folder is safe from a power cut.
     """
-    target = Path(path).resolve()  # '.' has neither a name nor a parent
-    recover(target)
-    check_replaceable(Path(path), marker, *beside)
+    target = _replaceable(path, marker, *beside)
     with ExitStack() as stack:
         try:
             make_folders(target.parent)
@@ -101,6 +97,24 @@ def new_folder(path: str | PathLike[str], marker: str, *beside: str) -> Iterator
                 sync_folder(target.parent)
         except OSError as error:
             raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+@naming_path
+def _check_file(target: Path) -> None:
+    """Raise a `UserError` if `new_file` may not write to `target`."""
+    if target.is_dir():
+        raise UserError(f"{target}: is a folder; name a file to write")
+    if target.exists() and not target.is_file():  # renaming would replace it instead of writing to it
+        raise UserError(f"{target}: is a pipe or device; name a file to write")
+
+
+@naming_path
+def _replaceable(path: str | PathLike[str], marker: str, *beside: str) -> Path:
+    """Return the absolute path of a folder that `new_folder` may replace, after recovering what is left of it."""
+    target = Path(path).resolve()  # '.' has neither a name nor a parent
+    recover(target)
+    check_replaceable(Path(path), marker, *beside)
+    return target
 
 
 def _sibling(target: Path) -> Path:

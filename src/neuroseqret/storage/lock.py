@@ -30,9 +30,13 @@ os.register_at_fork(after_in_child=_close_in_child)
 def held(file: Path, wait: bool = True, timeout: float | None = None) -> Iterator[bool]:
     """Hold the lock during the block and give True; without `wait`, give False if another process holds it.
 
-    A `UserError` says so if the lock is not free within `timeout` seconds (`TIMEOUT` if None).
+    A `UserError` says so if the file cannot be opened, or if the lock is not free within `timeout` seconds (`TIMEOUT`
+    if None).
     """
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise UserError(f"{file}: the lock cannot be taken ({error.strerror or error}); check the folder") from error
     _open.add(descriptor)
     try:
         seconds = (TIMEOUT if timeout is None else timeout) if wait else 0.0

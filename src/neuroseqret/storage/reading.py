@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -20,13 +21,31 @@ def naming_path(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = args[0] if args else next(iter(kwargs.values()), None)
+        check_path(given)
         try:
             return function(*args, **kwargs)
         except OSError as error:
-            path = error.filename or (args[0] if args else next(iter(kwargs.values())))
+            path = error.filename or given
             raise UserError(f"{path}: cannot be used ({error.strerror or error}); check the path") from error
+        except RuntimeError as error:  # `Path.resolve`, before Python 3.13
+            if not str(error).startswith("Symlink loop"):
+                raise
+            raise UserError(f"{given}: cannot be used (a circle of symbolic links); check the path") from error
 
     return wrapped
+
+
+def check_path(path: object) -> None:
+    """Raise a `UserError` if no file can have this name, which Python reports as an error of values, not of files."""
+    if not isinstance(path, (str, os.PathLike)):
+        return
+    try:
+        impossible = b"\0" in os.fsencode(path)
+    except UnicodeEncodeError:
+        impossible = True
+    if impossible:
+        raise UserError(f"{os.fspath(path)!r}: not the name of a file; check the path")
 
 
 def read_json(path: Path, remedy: str) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from neuroseqret.errors import DivergenceError, UserError
@@ -72,9 +72,9 @@ class Checkpoint:
     def resume(self, phase: str, module: nn.Module, optimizer: torch.optim.Optimizer, log: TrainingLog) -> LoopState:
         """Load the saved state of a phase into module, optimiser and log, or return a fresh state if there is none."""
         path = self._path(phase)
-        if not path.exists():
-            return LoopState()
         try:
+            if not path.exists():
+                return LoopState()
             with safe_open(path, "pt") as file:
                 meta = json.loads(file.metadata()["state"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dict
@@ -111,7 +111,8 @@ class Checkpoint:
         meta = {"key": self.key, "log": log.records, **{k: getattr(state, k) for k in plain}}
         kept = {k: v.detach().contiguous().clone() for k, v in tensors.items()}
         with new_file(self._path(phase)) as temporary:
-            save_file(kept, temporary, metadata={"state": json.dumps(meta)})
+            # Written here, so that a full disk is a system error, which `new_file` explains.
+            temporary.write_bytes(save(kept, metadata={"state": json.dumps(meta)}))
         self._saved = time.monotonic()
 
     def _path(self, phase: str) -> Path:
