@@ -16,9 +16,9 @@ from torch.overrides import TorchFunctionMode
 
 #: A network is built once and may have some buffers that are not saved.
 _TIMES, _MORE_TENSORS, _MORE_NUMBERS = 3, 256, 1 << 20
-_MAKERS: frozenset[Callable[..., Any]] = frozenset(
-    {torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.randint, torch.eye}
-    | {torch.arange, torch.linspace, torch.logspace, torch.randperm}
+_MAKERS: tuple[Any, ...] = (
+    *(torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.randint, torch.eye),
+    *(torch.arange, torch.linspace, torch.logspace, torch.randperm),
 )
 
 
