@@ -13,12 +13,12 @@ from experiments.find_data import find_data
 from experiments.lab import Lab
 from experiments.measured import Measured
 from experiments.result_cells import ResultCells
-from neuroseqret import methods
 from neuroseqret.cli.console import out, remarks
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import finite
 from neuroseqret.cli.running import run_app
 from neuroseqret.errors import UserError
+from neuroseqret.methods import registry as methods
 
 EXPERIMENTS = results_document.EXPERIMENTS
 

@@ -16,11 +16,11 @@ from experiments.plan import Fit, View, views
 from experiments.result_cells import Config, Result, ResultCells
 from experiments.variants import VARIANTS, variant
 from experiments.versions import versions_of
-from neuroseqret import methods
 from neuroseqret.errors import DataError
 from neuroseqret.evaluation.cache import folder_fingerprint, result_key
 from neuroseqret.evaluation.protocol import RankingTask, make_task
 from neuroseqret.evaluation.scoring import answer, answer_from
+from neuroseqret.methods import registry as methods
 from neuroseqret.models.base import RelevanceModel, Reranker, Scores
 from neuroseqret.models.presets import PAPER_TABLE
 from neuroseqret.models.self_attention.model import SelfAttention

@@ -148,7 +148,7 @@ def test_tail_of_groups():
 def test_unlabelled_sequences(tmp_path):
     some = labelled(length=60).without_columns("group", "source", "position")
     with pytest.raises(DataError, match="use --relevance subsequences"):
-        prepare_sequences(some, tmp_path / "d")
+        prepare_sequences(some, tmp_path / "d", relevance="groups")
     made = prepare_sequences(some, tmp_path / "d", relevance="subsequences")
     assert made.meta["window_events"] == 12
     assert made.relevance.counts.min() >= 3
@@ -210,7 +210,7 @@ def test_command_on_any_file(tmp_path):
     assert done.exit_code == 0, done.exception
     assert read_folder(tmp_path / "b").corpus.lengths.max() == 10
     done = run("--from", tmp_path / "plain.parquet", "--query-share", 0.2, "--out", tmp_path / "c")
-    assert "--query-share with --from is for --relevance groups" in str(done.exception)
+    assert "(--query-share) is for relevance 'groups'" in str(done.exception)
 
 
 def test_sequences_without_a_group_stay_as_distractors():

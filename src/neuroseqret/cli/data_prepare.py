@@ -15,7 +15,6 @@ from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroseqret.data.sequences import EventSequences
     from neuroseqret.readers.data_folder import DataFolder
 
 SETS = "audio, sports, celebrity, electricity, health, twitter or amazon"
@@ -89,7 +88,15 @@ def prepare(
         named = {"variant": variant, "min_events": min_events, "marks": marks, "most": most}
         _only_for("the named sets, not for --from", **named)
         sequences = read_repaired(file, repair, format, column, time_unit, allow_pickle)
-        made = _from_file(file, sequences, out, relevance, events, query_share, seed)
+        made = recipes.prepare_sequences(
+            sequences,
+            out,
+            relevance=relevance,
+            query_share=query_share,
+            window_events=events,
+            seed=seed,
+            meta={"title": f"from {file.name}"},
+        )
     else:
         recipes.module(str(name))  # report an unknown name before anything else
         _only_for("--from, not for the named sets", format=format, column=column, time_unit=time_unit, repair=repair)
@@ -120,34 +127,6 @@ def _only_for(what: str, **options: object) -> None:
 
 def _recordings(items: Iterable[Any], total: int) -> Iterator[Any]:
     return progress(items, "recordings", total)
-
-
-def _from_file(
-    file: Path,
-    sequences: EventSequences,
-    out: Path,
-    relevance: str | None,
-    events: int | None,
-    query_share: float | None,
-    seed: int,
-) -> DataFolder:
-    from neuroseqret.datasets.prepare import prepare_sequences
-
-    if relevance is None:
-        relevance = "groups" if sequences.groups is not None else "subsequences"
-    if events is not None and relevance != "subsequences":
-        raise UserError("--events sets the window size of --relevance subsequences; leave it out or add that option")
-    if query_share is not None and relevance != "groups":
-        raise UserError("--query-share with --from is for --relevance groups; leave it out")
-    return prepare_sequences(
-        sequences,
-        out,
-        relevance=relevance,
-        query_share=0.15 if query_share is None else query_share,
-        window_events=events,
-        seed=seed,
-        meta={"title": f"from {file.name}"},
-    )
 
 
 def _report(made: DataFolder) -> None:

@@ -32,8 +32,8 @@ def embed(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from neuroseqret import methods
     from neuroseqret.data.meaning import unknown_marks_choice
+    from neuroseqret.methods import registry as methods
     from neuroseqret.models.base import Embedder
     from neuroseqret.readers import scan_or_read
     from neuroseqret.storage.files import new_file

@@ -50,7 +50,7 @@ def fit(
     use the others. Without labels, parts of the same sequence count as relevant to each other. If training is
     interrupted, run the same command again: it continues where it stopped.
     """
-    from neuroseqret import methods
+    from neuroseqret.methods import registry as methods
     from neuroseqret.models.base import Resumable
     from neuroseqret.models.model_folder import HOLDS
     from neuroseqret.storage.files import check_replaceable

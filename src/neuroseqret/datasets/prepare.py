@@ -27,7 +27,7 @@ from neuroseqret.data.splits import choose_queries, codes_of, split_queries
 from neuroseqret.data.statistics import describe_retrieval
 from neuroseqret.data.subsequences import disjoint, overlapping
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.readers.data_folder import DataFolder, write_folder
+from neuroseqret.readers.data_folder import DataFolder, folder_of, write_folder
 
 MIN_CORPUS = 3
 RELEVANCE = ("groups", "subsequences", "overlapping")
@@ -102,11 +102,12 @@ def prepare(
         "how": " ".join(" ".join(p.split()) for p in paragraphs[1:] if not p.startswith("Download")),
         "options": {k: v for k, v in {**known, **options}.items() if k not in ("seed", "progress")},
     }
+    made_of = "subsequences" if relevance == "groups" and sequences.groups is None else relevance
     return prepare_sequences(
         sequences,
         out,
-        relevance="subsequences" if relevance == "groups" and sequences.groups is None else relevance,
-        query_share=recipe.query_share if query_share is None else query_share,
+        relevance=made_of,
+        query_share=recipe.query_share if query_share is None and made_of == "groups" else query_share,
         last_third=recipe.last_third,
         seed=seed,
         meta=meta,
@@ -116,20 +117,21 @@ def prepare(
 
 def prepare_sequences(
     sequences: EventSequences,
-    out: str | PathLike[str],
+    out: str | PathLike[str] | None,
     *,
-    relevance: str = "groups",
-    query_share: float = 0.15,
+    relevance: str | None = None,
+    query_share: float | None = None,
     last_third: bool = False,
     window_events: int | None = None,
     seed: int = 0,
     meta: Mapping[str, Any] | None = None,
     anonymous: bool = False,
 ) -> DataFolder:
-    """Make a data folder from any sequences.
+    """Make a data folder from any sequences; `out` is its path, None for one in memory.
 
     `relevance` is one of
-    - `groups`: sequences of the same group are relevant;
+    - `groups`, the default if the sequences have groups: sequences of the same group are relevant. `query_share` of
+      them become queries (0.15 if it is not given);
     - `subsequences`, for data without labels: windows of the same sequence are relevant. They do not overlap and have
       `window_events` events, by default so many that half of the sequences give five windows;
     - `overlapping`: the paper's heuristic, whose queries share events with their answers.
@@ -137,13 +139,21 @@ def prepare_sequences(
     With `anonymous`, ids are replaced by numbers that give nothing away. Otherwise sequences keep their ids, and a
     window has the id of its sequence with its place, such as `c1[10:20]`.
     """
+    if relevance is None:
+        relevance = "groups" if sequences.groups is not None else "subsequences"
+    if window_events is not None and relevance != "subsequences":
+        raise UserError("the number of events per window (--events) is for relevance 'subsequences'; leave it out")
+    if query_share is not None and relevance != "groups":
+        raise UserError("the share of queries (--query-share) is for relevance 'groups'; leave it out")
+    query_share = 0.15 if query_share is None else query_share
     source = sequences.column("source")
     if source is not None and pa.types.is_nested(source.type):
         raise DataError(
             "column 'source' has one value per event, but it says where a whole sequence came from",
             remedy="rename it, or give all events of a sequence the same source",
         )
-    about = {"name": Path(out).resolve().name, **(meta or {}), "relevance": relevance, "seed": seed}
+    name = {} if out is None else {"name": Path(out).resolve().name}
+    about: dict[str, Any] = {**name, **(meta or {}), "relevance": relevance, "seed": seed}
     left_out: dict[str, int] = {}
     if relevance == "groups":
         if sequences.groups is None:
@@ -167,10 +177,10 @@ def prepare_sequences(
         left_out["sequences with too few events for two windows"] = len(parents) - len(queries)  # one query each
     else:
         raise UserError(f"relevance is {relevance!r}; choose from {', '.join(RELEVANCE)}")
-    corpus, queries = _shuffled(corpus, queries, str(about["name"]) if anonymous else None, seed)
+    corpus, queries = _shuffled(corpus, queries, str(about.get("name", "sequence")) if anonymous else None, seed)
     about["left_out"] = {what: number for what, number in left_out.items() if number}
     about["counts"] = describe_retrieval(corpus, queries).counts()
-    return write_folder(out, corpus, queries, meta=about)
+    return folder_of(corpus, queries, meta=about) if out is None else write_folder(out, corpus, queries, meta=about)
 
 
 def divide(

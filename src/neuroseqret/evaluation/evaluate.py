@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
+from typing import Any
 
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.evaluation.cache import ResultCache
@@ -12,13 +13,14 @@ from neuroseqret.evaluation.report import Report, Test
 from neuroseqret.evaluation.runner import Remark, run
 from neuroseqret.evaluation.scoring import Progress, silent
 from neuroseqret.methods import is_method
+from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.model_folder import read_card
 from neuroseqret.readers.data_folder import DataFolder, read_folder
 
 
 def evaluate(
     data: str | PathLike[str] | DataFolder,
-    methods: Sequence[str] = (),
+    methods: str | PathLike[str] | RelevanceModel | Sequence[str | PathLike[str] | RelevanceModel] = (),
     *,
     protocol: Protocol = "full",
     corpus: Condition = "seen",
@@ -33,11 +35,14 @@ def evaluate(
 ) -> Report:
     """Return a report of the methods, with `random` and `histogram` beside them.
 
-    A method is a name, which is fitted here, or a model folder, which is loaded. `report.results[i].means()` are the
+    A method is a name, which is fitted here, a model folder, which is loaded, or a model in memory (one that is not
+    trained yet is fitted here, as a copy). `data` is a data folder or its path; `neuroseqret.prepare` makes one out of
+    a data frame. `report.results[i].means()` are the
     figures of a method and `.answers.measures` its figures query by query. `report.to_json()` and
     `report.save(folder)` are what the command line writes.
     """
-    folder = data if isinstance(data, DataFolder) else read_folder(data)
+    folder = data if isinstance(data, DataFolder) else _read(data)
+    chosen = _listed(methods)
     if folder.queries is None or folder.relevance is None:
         missing = "queries" if folder.queries is None else "groups or qrels"
         raise DataError(f"has no {missing} to evaluate with", file=folder.path, remedy=f"add {missing}")
@@ -52,12 +57,12 @@ def evaluate(
         max_queries=max_queries,
     )
     if folder.queries.column("split") is None:
-        for name in methods:
-            _check_split(name, seed)
+        for method in chosen:
+            _check_split(method, seed)
     Report(folder.name, task, [], test)  # raises for an unknown test now, not after hours of work
     results = run(
         task,
-        methods,
+        chosen,
         max_seconds=max_seconds,
         cache=ResultCache() if cache else None,
         progress=progress,
@@ -66,16 +71,36 @@ def evaluate(
     return Report(folder.name, task, results, test)
 
 
-def _check_split(name: str, seed: int) -> None:
-    """Raise a `UserError` if a model folder may have learned from queries that are tested now.
+def _read(data: Any) -> DataFolder:
+    if not isinstance(data, (str, PathLike)):
+        raise UserError(
+            f"evaluate takes a data folder or its path, not {type(data).__name__}; neuroseqret.prepare makes a data "
+            "folder out of a frame or sequences"
+        )
+    return read_folder(data)
+
+
+def _listed(methods: Any) -> list[str | RelevanceModel]:
+    """Return one method or several as a list."""
+    several = methods if isinstance(methods, Sequence) and not isinstance(methods, str) else [methods]
+    for method in several:
+        if not isinstance(method, (str, PathLike, RelevanceModel)):
+            raise UserError(
+                f"a method is a name, a model folder or a model, not {type(method).__name__} ({method!r:.40}); "
+                "neuroseqret.methods() lists the names"
+            )
+    return [method if isinstance(method, RelevanceModel) else str(method) for method in several]
+
+
+def _check_split(method: str | RelevanceModel, seed: int) -> None:
+    """Raise a `UserError` if a trained model may have learned from queries that are tested now.
 
     Queries without a `split` column are split by the seed, so a model of another seed had another split.
     """
-    if is_method(name):
-        return
-    trained = read_card(name).seed
-    if trained != seed:
+    card = method.card if isinstance(method, RelevanceModel) else None if is_method(method) else read_card(method)
+    if card is not None and card.seed != seed:
+        name = method.name if isinstance(method, RelevanceModel) else method
         raise UserError(
-            f"{name}: was trained with seed {trained}; queries without a 'split' column are split by the seed, so the "
-            f"model has learned from queries that are tested now; evaluate with --seed {trained}"
+            f"{name}: was trained with seed {card.seed}; queries without a 'split' column are split by the seed, so "
+            f"the model has learned from queries that are tested now; evaluate with --seed {card.seed}"
         )

@@ -3,26 +3,31 @@
     task = make_task(queries, corpus, protocol="sampled")
     results = run(task, ["histogram", "models/mine"])
 
-A method is a name (made and fitted on the task's training data) or a model folder (loaded). `random` and `histogram`
-are always among the results: a figure means nothing without chance and without the strong simple baseline.
+A method is a name (made and fitted on the task's training data), a model folder (loaded) or a model in memory.
+`random` and `histogram` are always among the results: a figure means nothing without chance and without the strong
+simple baseline.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 
-from neuroseqret import methods
+from neuroseqret.data.meaning import Meaning
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint, versions
 from neuroseqret.evaluation.protocol import RankingTask
 from neuroseqret.evaluation.scoring import Answers, Progress, answer, silent
 from neuroseqret.measures.table import MEASURES
+from neuroseqret.methods import registry as methods
 from neuroseqret.models.base import RelevanceModel
+from neuroseqret.models.card import ModelCard
 from neuroseqret.models.model_folder import read_card
 
 ALWAYS = ("random", "histogram")
@@ -50,7 +55,7 @@ class Result:
 
 def run(
     task: RankingTask,
-    names: Sequence[str],
+    chosen: Sequence[str | RelevanceModel],
     *,
     max_seconds: float | None = None,
     cache: ResultCache | None = None,
@@ -62,11 +67,35 @@ def run(
     Every method is fitted with the task's seed, for at most `max_seconds`. An unknown name or folder raises a
     `UserError` before anything is computed. A method that fails later gives a result with an `error`.
     """
-    ordered = [name for name in ALWAYS if name not in names] + list(dict.fromkeys(names))
+    ordered = [*(name for name in ALWAYS if name not in chosen), *_once(chosen)]
     for name in ordered:
-        check_name(name)
+        if isinstance(name, str):
+            check_name(name)
     running = _Run(task, task_fingerprint(task), max_seconds, cache, progress, remark)
-    return [running.of_name(name) if methods.is_method(name) else running.of_folder(name) for name in ordered]
+    names = _names(ordered)
+    return [running.result(method, name) for method, name in zip(ordered, names, strict=True)]
+
+
+def _once(chosen: Sequence[str | RelevanceModel]) -> list[str | RelevanceModel]:
+    """Return the methods without repetitions; a model is the same only if it is the same object."""
+    found: dict[str | int, str | RelevanceModel] = {}
+    for method in chosen:
+        found.setdefault(method if isinstance(method, str) else id(method), method)
+    return list(found.values())
+
+
+def _names(ordered: Sequence[str | RelevanceModel]) -> list[str]:
+    """Return a name for every row: models in memory are called like their method, with a number if that is taken."""
+    taken = {method for method in ordered if isinstance(method, str)}
+    names = []
+    for method in ordered:
+        if isinstance(method, str):
+            names.append(method)
+            continue
+        tries = (method.name if number == 1 else f"{method.name}-{number}" for number in count(1))
+        names.append(next(name for name in tries if name not in taken))
+        taken.add(names[-1])
+    return names
 
 
 def check_name(name: str) -> None:
@@ -92,32 +121,51 @@ class _Run:
     progress: Progress
     remark: Remark
 
+    def result(self, method: str | RelevanceModel, name: str) -> Result:
+        """Return the result of a name, a model folder or a model in memory."""
+        if isinstance(method, RelevanceModel):
+            return self.of_model(method, name)
+        return self.of_name(method) if methods.is_method(method) else self.of_folder(method)
+
     def of_name(self, name: str) -> Result:
         """Fit a method by its name and score the task."""
-        task = self.task
-
-        def fitted() -> RelevanceModel:
-            return methods.make(name).fit(
-                task.training_queries,
-                task.training_corpus,
-                task.training_relevance,
-                seed=task.seed,
-                max_seconds=self.max_seconds,
-            )
-
         key = self._key(self.fingerprint, method=name, kind=name)
-        return self._kept(name, key) or self._computed(name, key, fitted, task)
+        return self._kept(name, key) or self._computed(name, key, lambda: self._fitted(methods.make(name)), self.task)
+
+    def of_model(self, model: RelevanceModel, name: str) -> Result:
+        """Score the task with a model in memory; nothing is kept, as nothing tells what is in it."""
+        if (card := model.card) is None:
+            return self._computed(name, None, lambda: self._fitted(deepcopy(model)), self.task)
+
+        def checked() -> RelevanceModel:
+            _check_unseen(name, card, self.task, self.remark)
+            return model
+
+        try:
+            return self._computed(name, None, checked, _in_terms_of(self.task, card.meaning))
+        except UserError as error:
+            return Result(name, None, 0.0, error=str(error))
+
+    def _fitted(self, model: RelevanceModel) -> RelevanceModel:
+        task = self.task
+        return model.fit(
+            task.training_queries,
+            task.training_corpus,
+            task.training_relevance,
+            seed=task.seed,
+            max_seconds=self.max_seconds,
+        )
 
     def of_folder(self, name: str) -> Result:
         """Load a method from its folder and score the task with marks numbered as the model knows them."""
         try:
-            renumbered = _in_terms_of(self.task, name)
+            renumbered = _in_terms_of(self.task, read_card(name).meaning)
         except UserError as error:
             return Result(name, None, 0.0, error=str(error))
 
         def loaded() -> RelevanceModel:
             model = methods.load(name)
-            _check_unseen(name, self.task, self.remark)
+            _check_unseen(name, read_card(name), self.task, self.remark)
             return model
 
         fingerprint = self.fingerprint if renumbered is self.task else task_fingerprint(renumbered)
@@ -132,7 +180,7 @@ class _Run:
         kept = None if self.cache is None else self.cache.get(key, self.task)
         return None if kept is None else Result(name, kept[0], float(kept[1]["seconds"]), cached=True)
 
-    def _computed(self, name: str, key: str, trained: Callable[[], RelevanceModel], task: RankingTask) -> Result:
+    def _computed(self, name: str, key: str | None, trained: Callable[[], RelevanceModel], task: RankingTask) -> Result:
         begun = time.monotonic()
         try:
             answers = answer(trained(), task, self.progress, what=name)
@@ -141,7 +189,7 @@ class _Run:
         except Exception as error:  # the bug of one method must not cost the results of the others; it is shown
             return Result(name, None, time.monotonic() - begun, error=f"{type(error).__name__}: {error}")
         seconds = time.monotonic() - begun
-        if self.cache is not None:
+        if self.cache is not None and key is not None:
             try:
                 self.cache.put(key, answers, {"name": name, "seconds": seconds})
             except UserError as error:
@@ -149,27 +197,25 @@ class _Run:
         return Result(name, answers, seconds)
 
 
-def _in_terms_of(task: RankingTask, folder: str) -> RankingTask:
-    """Return the task with marks numbered as in a model folder; the same object if they are already."""
-    meaning = read_card(folder).meaning
+def _in_terms_of(task: RankingTask, meaning: Meaning) -> RankingTask:
+    """Return the task with marks numbered as a model knows them; the same object if they are already."""
     queries, corpus = (meaning.apply(sequences) for sequences in (task.queries, task.corpus))
     same = queries is task.queries and corpus is task.corpus
     return task if same else replace(task, queries=queries, corpus=corpus)
 
 
-def _check_unseen(name: str, task: RankingTask, remark: Remark) -> None:
-    """Raise a `UserError` if a model folder was trained with the corpus that `unseen` holds back.
+def _check_unseen(name: str, card: ModelCard, task: RankingTask, remark: Remark) -> None:
+    """Raise a `UserError` if a model was trained with the corpus that `unseen` holds back.
 
     A model that was trained with exactly the training half is fine. Of any other training corpus only the hash is
     known, so nobody can tell whether it shares sequences with the ranked half: a remark says so.
     """
     if task.condition != "unseen":
         return
-    card = read_card(name)
     trained_on = {one.corpus_fingerprint for one in (card, card.first_stage) if one is not None}
     if task.whole_corpus.fingerprint() in trained_on:
         raise UserError(
-            "was trained with this whole corpus, so none of it is unseen; name the method instead of the folder "
+            "was trained with this whole corpus, so none of it is unseen; name the method instead of the model "
             "to have it trained with one half"
         )
     if trained_on != {task.training_corpus.fingerprint()}:

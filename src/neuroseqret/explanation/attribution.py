@@ -27,14 +27,17 @@ import torch
 from torch import Tensor
 
 from neuroseqret.data.batching import pad
+from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
 from neuroseqret.explanation.shares import vector_shares
+from neuroseqret.index.hit import Hit
 from neuroseqret.models.base import RelevanceModel, Role
 from neuroseqret.models.self_attention.metric import Projection
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.markov_renewal import PARTS
+from neuroseqret.readers.coercion import Given, as_sequences
 
 Matrix = npt.NDArray[np.float64]
 
@@ -98,13 +101,20 @@ def explainable(model: RelevanceModel) -> SelfAttention:
 
 
 @torch.no_grad()
-def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> Explanation:
-    """Split `model.score(query, hit)` over pairs of events; works for `SelfAttention` models."""
+def explain(
+    model: RelevanceModel, query: Given, hit: Given | Hit, *, unknown_marks: UnknownMarks = "error"
+) -> Explanation:
+    """Split `model.score(query, hit)` over pairs of events; works for `SelfAttention` models.
+
+    `hit` is one of the hits of a search, or any sequence. `unknown_marks` is as in `score`.
+    """
     model = explainable(model)
-    query, hit = (model.meaning.apply(EventSequences.of(sequence))[0] for sequence in (query, hit))
+    query = model.meaning.apply(_one(query, "query"), unknown_marks)[0]
+    found = EventSequences.of(hit.sequence) if isinstance(hit, Hit) else _one(hit, "hit")
+    hit = model.meaning.apply(found, "keep" if isinstance(hit, Hit) else unknown_marks)[0]
     (of_query, query_parts), (of_hit, hit_parts) = _shares(model, query, "query"), _shares(model, hit, "corpus")
     matrix = (of_query @ of_hit.T).numpy()
-    score = float(model.score(query, EventSequences.of(hit))[0])
+    score = float(model.score(query, hit, unknown_marks="keep")[0])
     # The kernel split by what was compared, once by the query's parts and once by the hit's; take the mean.
     whole_query, whole_hit = of_query.sum(0), of_hit.sum(0)
     by_part = (query_parts @ whole_hit + hit_parts @ whole_query) / 2
@@ -121,6 +131,16 @@ def explain(model: RelevanceModel, query: EventSequence, hit: EventSequence) -> 
         similarity=score - float(matrix.sum()) if model.settings.similarity.form != "none" else 0.0,
         unwarping=unwarping,
     )
+
+
+def _one(given: Given, what: str) -> EventSequences:
+    """Return the one sequence that was given as a query or hit."""
+    if isinstance(given, (list, tuple)) and given and all(isinstance(item, Hit) for item in given):
+        raise UserError(f"explain takes one {what}, not {len(given)}; choose one of the hits, such as hits[0]")
+    sequences = as_sequences(given, what)
+    if len(sequences) != 1:
+        raise UserError(f"explain takes one {what}, not {len(sequences)}; choose one of them, such as {what}[0]")
+    return sequences
 
 
 def _shares(model: SelfAttention, sequence: EventSequence, role: Role) -> tuple[Tensor, Tensor]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
+
+from neuroseqret.data.sequences import EventSequence, EventSequences
+from neuroseqret.errors import UserError
+
+#: Reads sequences by id.
+Fetch = Callable[[Sequence[str]], EventSequences]
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,15 @@ class Hit:
     stop: int | None = None
     start: float | None = None
     end: float | None = None
+    fetch: Fetch | None = field(default=None, repr=False, compare=False)  # reads the hit's events
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "fetch": None}  # an open index cannot be pickled
+
+    @property
+    def sequence(self) -> EventSequence:
+        """The events of the hit: of the window that was found, or of the whole sequence."""
+        return _fetched([self])[0]
 
     @property
     def parent(self) -> str | None:
@@ -32,7 +47,8 @@ class Hit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all fields that have a value, for JSON."""
-        return {name: value for name, value in asdict(self).items() if value is not None and value != {}}
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "fetch"}
+        return {name: value for name, value in values.items() if value is not None and value != {}}
 
 
 @dataclass(frozen=True)
@@ -52,8 +68,38 @@ class SearchReport:
 
 
 class Hits(list[Hit]):
-    """The hits of one query, best first, with the id of the `query` and the `report` of the search."""
+    """The hits of one query, best first, with the id of the `query` and the `report` of the search.
 
-    def __init__(self, hits: Iterable[Hit], query: str, report: SearchReport) -> None:
+    `asked` is the query itself and `sequences` are the events of the hits, where they are known.
+    """
+
+    def __init__(
+        self,
+        hits: Iterable[Hit],
+        query: str,
+        report: SearchReport,
+        asked: EventSequence | None = None,
+        fetch: Fetch | None = None,
+    ) -> None:
         super().__init__(hits)
-        self.query, self.report = query, report
+        self.query, self.report, self.asked = query, report, asked
+        if fetch is not None:
+            self.attach(fetch)
+
+    def attach(self, fetch: Fetch) -> None:
+        """Give every hit the function that reads its events when they are needed."""
+        for hit in self:
+            object.__setattr__(hit, "fetch", fetch)
+
+    @property
+    def sequences(self) -> EventSequences:
+        """The events of all hits, in their order."""
+        return _fetched(self)
+
+
+def _fetched(hits: Sequence[Hit]) -> EventSequences:
+    if not hits:
+        return EventSequences.from_lists([])
+    if (fetch := hits[0].fetch) is None:
+        raise UserError("the events of these hits are not at hand; get them from the index: index.get(hit.id)")
+    return fetch([hit.window or hit.id for hit in hits])

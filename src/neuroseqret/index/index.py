@@ -7,17 +7,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret import methods
 from neuroseqret.candidates.finder import Rows
 from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequences import EventSequence, EventSequences
@@ -36,11 +35,15 @@ from neuroseqret.index.search import SearchOptions
 from neuroseqret.index.store import Store
 from neuroseqret.index.view import View
 from neuroseqret.index.writer import Added, Writer
+from neuroseqret.methods import registry as methods
 from neuroseqret.models.base import Embedder, RelevanceModel
 from neuroseqret.models.model_folder import read_saved
+from neuroseqret.readers.coercion import ColumnMap, Given, Pairs, as_sequences, one_or_many
+
+if TYPE_CHECKING:
+    from neuroseqret.readers.coercion import Frame
 
 BATCH = 8192
-Sequences = EventSequence | EventSequences | Iterable[EventSequence]
 
 
 class Index:
@@ -64,10 +67,14 @@ class Index:
         cls,
         model: str | PathLike[str] | Embedder,
         folder: str | PathLike[str],
-        corpus: EventSequences | Iterable[EventSequences] | None = None,
+        corpus: Given | Iterable[EventSequences] | None = None,
+        *,
+        columns: ColumnMap | None = None,
         **settings: Any,
     ) -> Index:
         """Make an index for a model (or a model folder), and add the sequences of `corpus` if it is given.
+
+        `corpus` and `columns` are as in `add`.
 
         `settings` are the fields of `IndexSettings`: `candidates` (`auto`, `exhaustive`, `cells`, `buckets`,
         `hamming`), `fraction`, `at_least`, `hash`, `hash_preset`, `bits`, `tables`, `table_bits`, and for sub-sequence
@@ -96,7 +103,7 @@ class Index:
         config = create_folder(target, fill)
         made = cls(target, config, LanceStore.open(target / "store"), embedder)
         if corpus is not None:
-            made.add(corpus)
+            made.add(corpus, columns=columns)
         return made
 
     @classmethod
@@ -124,12 +131,16 @@ class Index:
 
     def add(
         self,
-        sequences: Sequences | Iterable[EventSequences],
+        sequences: Given | Iterable[EventSequences],
         upsert: bool = False,
         *,
+        columns: ColumnMap | None = None,
         unknown_marks: UnknownMarks = "error",
     ) -> Added:
         """Add sequences, or batches of them (a generator, for more than fits in memory).
+
+        Sequences may also be a data frame of pandas or polars, an Arrow table (`columns` maps its columns, as in
+        `neuroseqret.read`), a mapping from ids to lists of (time, mark) pairs, or a list of such lists.
 
         Every batch is one commit and safe on disk before the next one begins. Sequences that are there already are
         skipped. A sequence with a known id and other events is an error, or replaced with `upsert`. Marks are taken
@@ -138,15 +149,19 @@ class Index:
         """
         check_not_forked()
         done = Added()
-        for batch in _batches(sequences):
+        for batch in _batches(sequences, columns):
             done += self._writer.add(self.model, self.config.meaning.apply(batch, unknown_marks), upsert)
         return done
 
     def upsert(
-        self, sequences: Sequences | Iterable[EventSequences], *, unknown_marks: UnknownMarks = "error"
+        self,
+        sequences: Given | Iterable[EventSequences],
+        *,
+        columns: ColumnMap | None = None,
+        unknown_marks: UnknownMarks = "error",
     ) -> Added:
         """Add sequences, and replace those whose id is in the index already."""
-        return self.add(sequences, upsert=True, unknown_marks=unknown_marks)
+        return self.add(sequences, upsert=True, columns=columns, unknown_marks=unknown_marks)
 
     def remove(self, ids: str | Sequence[str]) -> int:
         """Remove sequences by id, skip unknown ids, and return how many were removed."""
@@ -176,16 +191,21 @@ class Index:
     @overload
     def search(self, queries: EventSequences | Iterable[EventSequence], k: int = 10, **options: Any) -> list[Hits]: ...
     @overload
+    def search(self, queries: Pairs, k: int = 10, **options: Any) -> Hits: ...
+    @overload
+    def search(self, queries: Frame | Mapping[str, Any], k: int = 10, **options: Any) -> Hits | list[Hits]: ...
+    @overload
     def search(self, *, id: str, k: int = 10, events: Events | None = None, **options: Any) -> Hits: ...
     @overload
     def search(self, *, id: Sequence[str], k: int = 10, events: Events | None = None, **options: Any) -> list[Hits]: ...
     def search(  # type: ignore[misc]  # the overloads shorten the list of options
         self,
-        queries: Sequences | None = None,
+        queries: Given | None = None,
         k: int = 10,
         *,
         id: str | Sequence[str] | None = None,
         events: Events | None = None,
+        columns: ColumnMap | None = None,
         rerank: str | PathLike[str] | RelevanceModel | None = None,
         rerank_top: int | None = None,
         where: Where | None = None,
@@ -196,6 +216,10 @@ class Index:
         unknown_marks: UnknownMarks = "error",
     ) -> Hits | list[Hits]:
         """Return the k most relevant sequences: one `Hits` for one query, a list of them for many.
+
+        A query is an `EventSequence` or a list of (time, mark) pairs. Many are `EventSequences`, a list of queries or a
+        data frame with ids; `columns` maps its columns, as in `neuroseqret.read`. A frame that has only a time and a
+        mark column is one query.
 
         Instead of `queries`, `id` names sequences of the index to search with, one or several; they are left out of
         their own hits. `events` takes a part of them, such as `slice(5, 20)` or `(5, 20)`. In an index of windows the
@@ -208,7 +232,7 @@ class Index:
         """
         check_not_forked()
         view = self.view()
-        many, own_rows = self._asked(view, queries, id, events)
+        many, own_rows, one = self._asked(view, queries, id, events, columns)
         many = self.config.meaning.apply(many, unknown_marks if id is None else "keep")
         options = self.search_options(
             k,
@@ -222,7 +246,14 @@ class Index:
         if not len(many):
             return []
         found = view.search(many, self.embed_queries(many), options, where, own_rows)
-        return found[0] if isinstance(queries, EventSequence) or isinstance(id, str) else found
+        for hits, asked in zip(found, many, strict=True):
+            hits.asked = asked
+            hits.attach(self._fetch)
+        return found[0] if one else found
+
+    def _fetch(self, ids: Sequence[str]) -> EventSequences:
+        """Return sequences or windows for the hits of a search."""
+        return self.view().whole(ids)
 
     def embed_queries(self, queries: EventSequences) -> npt.NDArray[np.float32]:
         """Return the embeddings of queries whose marks are numbered as the index's: (queries, D)."""
@@ -263,16 +294,22 @@ class Index:
         )
 
     def _asked(
-        self, view: View, queries: Sequences | None, id: str | Sequence[str] | None, events: Events | None
-    ) -> tuple[EventSequences, list[Rows]]:
-        """Return the queries, and the rows of the indexed sequences that they come from, if they do."""
+        self,
+        view: View,
+        queries: Given | None,
+        id: str | Sequence[str] | None,
+        events: Events | None,
+        columns: ColumnMap | None,
+    ) -> tuple[EventSequences, list[Rows], bool]:
+        """Return the queries, the rows of the indexed sequences that they come from, and whether there is just one."""
         if (queries is None) == (id is None):
             both = "" if queries is None else ", not both"
             raise UserError(f"give a query or the id of an indexed sequence{both}: search(query) or search(id=...)")
         if id is not None:
             names = _names(id)
             found = view.whole(names)
-            return found if events is None else part(found, events), [view.own_rows(name) for name in names]
+            own = [view.own_rows(name) for name in names]
+            return found if events is None else part(found, events), own, isinstance(id, str)
         if events is not None:
             raise UserError("events takes a part of an indexed sequence; name it with id")
         if isinstance(queries, (str, PathLike)):
@@ -280,8 +317,8 @@ class Index:
                 f"a query is a sequence, not the text {str(queries)!r}; search(id={str(queries)!r}) searches with a "
                 "sequence of the index, neuroseqret.read reads a file"
             )
-        assert queries is not None
-        return EventSequences.of(queries), []
+        many, one = one_or_many(queries, "queries", columns)
+        return many, [], one
 
     def _reranker(self, rerank: str | PathLike[str] | RelevanceModel) -> RelevanceModel:
         """The model itself, or the one in a folder; it must have learned the index's marks in the index's unit."""
@@ -376,15 +413,19 @@ def _names(ids: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _batches(sequences: Sequences | Iterable[EventSequences]) -> Iterator[EventSequences]:
-    if isinstance(sequences, (EventSequence, EventSequences)):
-        whole = EventSequences.of(sequences)
+def _batches(sequences: Given | Iterable[EventSequences], columns: ColumnMap | None) -> Iterator[EventSequences]:
+    """Yield sequences in batches of at most `BATCH`; a generator of batches or sequences is never held in memory."""
+    batches: Any = sequences
+    if isinstance(sequences, (list, tuple)) and any(isinstance(item, EventSequences) for item in sequences):
+        batches = iter(sequences)
+    if not isinstance(batches, Iterator):
+        whole = as_sequences(sequences, "sequences", columns)
         yield from (whole[begin : begin + BATCH] for begin in range(0, len(whole), BATCH))
         return
     single: list[EventSequence] = []
-    for item in sequences:
-        if isinstance(item, EventSequences):
-            yield from _batches(item)
+    for item in batches:
+        if not isinstance(item, EventSequence):
+            yield from _batches(item, columns)
             continue
         single.append(item)
         if len(single) == BATCH:

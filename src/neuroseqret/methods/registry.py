@@ -12,6 +12,8 @@ from importlib import import_module
 from os import PathLike
 from typing import Any
 
+from pydantic import ValidationError
+
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.model_folder import read_card
@@ -58,7 +60,14 @@ def make(name: str, preset: str = "default", **options: Any) -> RelevanceModel:
     """Return a new, untrained method; `preset` counts for the models only."""
     if name in MODELS:
         return method_class(name)(preset=preset, **options)
-    return method_class(name)(**options)
+    try:
+        return method_class(name)(**options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(f"{name!r} has no such settings: {place}: {first['msg'].lower()}") from error
+    except TypeError as error:
+        raise UserError(f"{name!r} has no such settings: {error}") from error
 
 
 def load(folder: str | PathLike[str]) -> RelevanceModel:

@@ -12,7 +12,6 @@ method implements `learn`, `compute_scores` (or `compute_embeddings`), `to_state
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -24,17 +23,17 @@ from typing_extensions import Self
 
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.data.sequences import EventSequence, EventSequences, IntArray
+from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.errors import UserError
 from neuroseqret.models.card import ModelCard, ModelState, Outcome
 from neuroseqret.models.model_folder import read_state, write_state
+from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_many
+from neuroseqret.readers.data_folder import DataFolder
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.task import TrainingTask
 
 Scores = npt.NDArray[np.float32]
 Role = Literal["query", "corpus"]
-#: One sequence or many.
-Sequences = EventSequence | EventSequences | Iterable[EventSequence]
 
 
 class RelevanceModel(ABC):
@@ -56,15 +55,19 @@ class RelevanceModel(ABC):
 
     def fit(
         self,
-        queries: EventSequences | None,
-        corpus: EventSequences,
+        queries: Given | DataFolder | None,
+        corpus: Given | None = None,
         relevance: Relevance | None = None,
         *,
+        columns: ColumnMap | None = None,
         seed: int = 0,
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn from the queries whose `split` is train; select weights on those whose `split` is validation.
+
+        Queries and corpus are sequences, data frames or lists (see `neuroseqret.readers.coercion`; `columns` maps the
+        columns of frames), or one data folder takes the place of all three.
 
         Queries of other splits are not used. Queries without a `split` column are split here, by `source` if there is
         one. `relevance` defaults to `Relevance.from_groups(queries, corpus)`. Without any labels the method learns from
@@ -73,9 +76,18 @@ class RelevanceModel(ABC):
         """
         if checkpoint is not None and not isinstance(self, Resumable):
             raise UserError(f"{self.name!r} does not learn in steps and takes no checkpoint; leave out 'checkpoint'")
+        if isinstance(queries, DataFolder):
+            if corpus is not None or relevance is not None:
+                raise UserError("fit takes a data folder, or queries and corpus; not both")
+            folder = queries
+            queries, corpus, relevance = folder.queries, folder.corpus, folder.relevance
+        if corpus is None:
+            raise UserError(
+                "fit needs a corpus: fit(queries, corpus), without labels fit(None, corpus), or fit(folder)"
+            )
         task = TrainingTask.of(
-            queries,
-            corpus,
+            None if queries is None else as_sequences(queries, "queries", columns),
+            as_sequences(corpus, "corpus", columns),
             relevance,
             needs_labels=self.needs_labels,
             seed=seed,
@@ -121,16 +133,17 @@ class RelevanceModel(ABC):
         """What marks and times mean to the method; unknown until it is trained."""
         return Meaning() if self.card is None else self.card.meaning
 
-    def score(self, queries: Sequences, candidates: EventSequences, *, unknown_marks: UnknownMarks = "error") -> Scores:
-        """Return the relevance of every candidate: (candidates,) for one `EventSequence`, else (queries, candidates).
+    def score(self, queries: Given, candidates: Given, *, unknown_marks: UnknownMarks = "error") -> Scores:
+        """Return the relevance of every candidate: (candidates,) for one query, else (queries, candidates).
 
         The score of a pair does not depend on the other queries and candidates. Marks are matched by name.
         `unknown_marks` says what to do with marks that the method does not know: `error` raises, `drop` leaves the
         events out, `keep` treats all of them as one unknown mark.
         """
-        asked = self.meaning.apply(EventSequences.of(queries), unknown_marks)
-        scores = self.compute_scores(asked, self.meaning.apply(candidates, unknown_marks))
-        return scores[0] if isinstance(queries, EventSequence) else scores
+        asked, one = one_or_many(queries, "queries")
+        offered = self.meaning.apply(as_sequences(candidates, "candidates"), unknown_marks)
+        scores = self.compute_scores(self.meaning.apply(asked, unknown_marks), offered)
+        return scores[0] if one else scores
 
     @abstractmethod
     def compute_scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
@@ -182,12 +195,12 @@ class RelevanceModel(ABC):
 class Embedder(RelevanceModel):
     """A method that gives each sequence a vector, so it can be indexed."""
 
-    def embed(self, sequences: Sequences, role: Role = "corpus", *, unknown_marks: UnknownMarks = "error") -> Scores:
+    def embed(self, sequences: Given, role: Role = "corpus", *, unknown_marks: UnknownMarks = "error") -> Scores:
         """Return unit vectors (sequences, dimension) float32.
 
         `role` is "query" or "corpus": some methods embed queries differently. `unknown_marks` as in `score`.
         """
-        return self.compute_embeddings(self.meaning.apply(EventSequences.of(sequences), unknown_marks), role)
+        return self.compute_embeddings(self.meaning.apply(as_sequences(sequences), unknown_marks), role)
 
     @abstractmethod
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:
@@ -209,8 +222,8 @@ class Reranker(RelevanceModel):
     @abstractmethod
     def rerank(
         self,
-        queries: Sequences,
-        corpus: EventSequences,
+        queries: Given,
+        corpus: Given,
         first_stage_scores: Scores | None = None,
         depth: int = 100,
         *,

@@ -5,6 +5,7 @@
 - `data_folder.py`: data folders: corpus, queries and relevance, as `fit` and `evaluate` take them
 - `trec.py`: TREC qrels and runs
 - `frame.py`: data frames of pandas and polars, and Arrow tables
+- `coercion.py`: whatever a user passes as sequences: frames, lists of (time, mark) pairs, sequences
 - `sniffing.py`: which format a file has, by its content
 - `registry.py`: the formats by name
 - `capacity.py`: what each format has room for

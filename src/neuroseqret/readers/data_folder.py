@@ -6,6 +6,7 @@ This is what `fit` and `evaluate` take. Sequences of the same `group` are releva
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -42,8 +43,12 @@ class DataFolder:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        path = None if self.path is None else str(self.path)
-        return f"DataFolder({path!r}, corpus={self.corpus!r}, queries={self.queries!r})"
+        lines = [f"DataFolder {self.name!r}", f"  corpus   {self.corpus!r}"]
+        if self.queries is not None:
+            splits = Counter(column.to_pylist() if (column := self.queries.column("split")) is not None else ())
+            parts = ", ".join(f"{splits[name]:,} {name}" for name in SPLITS if splits[name])
+            lines.append(f"  queries  {self.queries!r}{f': {parts}' if parts else ''}")
+        return "\n".join(lines)
 
     @property
     def name(self) -> str:
@@ -108,10 +113,8 @@ def write_folder(
     meta: Mapping[str, Any] | None = None,
 ) -> DataFolder:
     """Check the data and write a data folder, completely or not at all; an existing data folder is replaced."""
-    corpus = EventSequences.of(corpus).validate()
-    queries = None if queries is None else EventSequences.of(queries).validate()
-    relevance = _relevance(corpus, queries, qrels)
-    _check_together(corpus, queries)
+    checked = folder_of(corpus, queries, qrels, meta)
+    corpus, queries = checked.corpus, checked.queries
     full = {**(meta or {}), "time_unit": corpus.time_unit, "mark_names": corpus.mark_names}
     full = {key: value for key, value in full.items() if value is not None}
     try:
@@ -127,7 +130,21 @@ def write_folder(
         if qrels is not None:
             write_qrels(qrels, temporary / QRELS)
         (temporary / META).write_text(text + "\n", encoding="utf-8")
-    return DataFolder(Path(path), corpus, queries, relevance, json.loads(text))
+    return DataFolder(Path(path), corpus, queries, checked.relevance, json.loads(text))
+
+
+def folder_of(
+    corpus: Sequences,
+    queries: Sequences | None = None,
+    qrels: Qrels | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> DataFolder:
+    """Check the data and return it as a data folder that is in memory only."""
+    corpus = EventSequences.of(corpus).validate()
+    queries = None if queries is None else EventSequences.of(queries).validate()
+    relevance = _relevance(corpus, queries, qrels)
+    _check_together(corpus, queries)
+    return DataFolder(None, corpus, queries, relevance, dict(meta or {}))
 
 
 def _relevance(corpus: EventSequences, queries: EventSequences | None, qrels: Qrels | None) -> Relevance | None:

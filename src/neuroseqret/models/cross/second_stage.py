@@ -10,14 +10,15 @@ import torch
 from typing_extensions import Self
 
 from neuroseqret.data.meaning import Meaning, UnknownMarks
-from neuroseqret.data.sequences import EventSequence, EventSequences, IntArray
+from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.models.base import Reranker, Resumable, Scores, Sequences
+from neuroseqret.models.base import Reranker, Resumable, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
 from neuroseqret.models.cross.correction import Correction
 from neuroseqret.models.cross.presets import CrossSettings, cross_settings_of
 from neuroseqret.models.cross.ranked_lists import best_first, lift
 from neuroseqret.models.self_attention import SelfAttention
+from neuroseqret.readers.coercion import Given, as_sequences, one_or_many
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.task import TrainingTask
 
@@ -88,22 +89,23 @@ class SecondStage(Reranker, Resumable):
 
     def rerank(
         self,
-        queries: Sequences,
-        corpus: EventSequences,
+        queries: Given,
+        corpus: Given,
         first_stage_scores: Scores | None = None,
         depth: int = 100,
         *,
         unknown_marks: UnknownMarks = "error",
     ) -> Scores:
         self.trained_card()
-        many = self.meaning.apply(EventSequences.of(queries), unknown_marks)
-        corpus = self.meaning.apply(corpus, unknown_marks)
+        asked, one = one_or_many(queries, "queries")
+        many = self.meaning.apply(asked, unknown_marks)
+        corpus = self.meaning.apply(as_sequences(corpus, "corpus"), unknown_marks)
         if first_stage_scores is None:
             first_stage_scores = self.first_stage.compute_scores(many, corpus)
         first = np.asarray(first_stage_scores).reshape(len(many), len(corpus)).astype(np.float32)
         best = best_first(first, depth)
         lifted = lift(first, best, self.correction.listed_scores(many, corpus, best))
-        return lifted[0] if isinstance(queries, EventSequence) else lifted
+        return lifted[0] if one else lifted
 
     def score_listed(
         self,

@@ -1,0 +1,63 @@
+"""`prepare`: a data folder in memory out of a data frame, what `neuroseqret data prepare --from` does with a file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from os import PathLike
+
+from neuroseqret.datasets.prepare import prepare_sequences
+from neuroseqret.readers import frame
+from neuroseqret.readers.coercion import Given, as_sequences
+from neuroseqret.readers.data_folder import DataFolder
+from neuroseqret.readers.reading import read
+
+NO_GROUPS = (
+    "there are no groups, so relevance is made from sub-sequences: windows of the same sequence count as relevant to "
+    "each other. If you know which sequences belong together, name the column with group=..."
+)
+
+
+def prepare(
+    data: Given | str | PathLike[str],
+    *,
+    id: str | None = None,
+    time: str | None = None,
+    mark: str | None = None,
+    group: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    query_share: float | None = None,
+    relevance: str | None = None,
+    window_events: int | None = None,
+    time_unit: str | None = None,
+    mark_names: Sequence[str] | None = None,
+    seed: int = 0,
+    out: str | PathLike[str] | None = None,
+) -> DataFolder:
+    """Divide sequences into a corpus and queries to train and evaluate on, and say what is relevant to each query.
+
+    `data` is a data frame (or a file) with one row per event or one row per sequence, or sequences. `id`, `time`,
+    `mark`, `group`, `start` and `end` name its columns, where they are not called so. The result has `.queries` (split
+    into train, validation and test), `.corpus` and `.relevance`; `fit` and `evaluate` take it.
+
+    Sequences of the same `group` are relevant to each other; `query_share` of them become queries (0.15). Without
+    groups relevance is made from sub-sequences, with a warning. `relevance`, `window_events` and `seed` are as in
+    `neuroseqret.datasets.prepare.prepare_sequences`. `out` also writes the data folder there.
+    """
+    named = {"id": id, "time": time, "mark": mark, "group": group, "start": start, "end": end}
+    columns: Mapping[str, str | None] = {role: column for role, column in named.items() if column is not None}
+    if isinstance(data, (str, PathLike)) or frame.as_table(data) is not None:
+        sequences = read(data, columns=columns or None, time_unit=time_unit, mark_names=mark_names)
+    else:
+        sequences = as_sequences(data, "data", columns or None).with_meaning(mark_names, time_unit)
+    if relevance is None and sequences.groups is None:
+        warnings.warn(NO_GROUPS, stacklevel=2)
+    return prepare_sequences(
+        sequences,
+        out,
+        relevance=relevance,
+        query_share=query_share,
+        window_events=window_events,
+        seed=seed,
+    )
