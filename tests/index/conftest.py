@@ -27,5 +27,6 @@ def filtered_store(tmp_path_factory):
     """The rows of `naive.filters` in a store."""
     table = pa.table({SERIAL: pa.array(range(8), pa.int64()), **filters.ROWS})
     made = LanceStore.create(tmp_path_factory.mktemp("filters"), table.schema)
-    made.put(table)
+    made.put(table, made.version)
+    made.refresh()
     return made

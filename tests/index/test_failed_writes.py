@@ -25,7 +25,7 @@ CHANGES = {
 
 
 def content(folder):
-    table = Index.open(folder)._store._table.to_arrow()
+    table = Index.open(folder)._store._dataset.to_table()
     return table.select(["id", "times", "marks", "nsr_serial"]).sort_by("id").to_pylist(), set(table.column_names)
 
 
@@ -76,7 +76,7 @@ def test_a_file_whose_last_write_was_lost(made, monkeypatch, change, kind, resto
     with monkeypatch.context() as patch:
         patch.setattr(lance_files.LanceFiles, "sync", short)
         if not restorable:
-            patch.setattr(type(made._store._table), "restore", full)
+            patch.setattr(type(made._store._dataset), "restore", full)
         unchanged(made, change, "what was written cannot be read back; the index is unchanged, check the disk")
     works_again(made, change)
 

@@ -170,7 +170,7 @@ def test_other_conditions_are_refused_with_one_line(filtered_store, where, messa
 def test_two_names_that_differ_only_in_case():
     schema = pa.schema([("Role", pa.int64()), ("role", pa.int64())])
     for name in ("Role", "role"):
-        assert Filter.of(f"{name} = 1").for_columns(schema) == f'"{name}" = 1'
+        assert Filter.of(f"{name} = 1").for_columns(schema) == f"`{name}` = 1"
     with pytest.raises(UserError, match="no column 'ROLE'"):
         Filter.of("ROLE = 1").for_columns(schema)
 

@@ -21,7 +21,7 @@ def present(index):
 
 def stored(folder):
     """All ids, with every column read."""
-    table = Index.open(folder)._store._table.to_arrow()
+    table = Index.open(folder)._store._dataset.to_table()
     return set(table.column("id").to_pylist())
 
 
@@ -115,7 +115,7 @@ def test_an_unreadable_manifest_is_a_warning(tiny, tmp_path, left):
     assert newest.with_suffix(".damaged").is_file()
     opened.add(naive.some_sequences(5, seed=1, prefix="b"))
     assert present(opened) == stored(folder) == named("s", 30) | named("b", 5)
-    serials = opened._store._table.to_arrow().column("nsr_serial").to_pylist()
+    serials = opened._store._dataset.to_table().column("nsr_serial").to_pylist()
     assert max(serials) == (4 << 32) + 4  # not those of the lost rows, which a search structure may hold
 
 

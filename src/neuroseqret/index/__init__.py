@@ -11,7 +11,7 @@ Writing:
     writer.py        add, replace, remove: embed what is new, commit it batch by batch
     keys.py          64-bit hashes of ids and events: is a sequence there already, and unchanged?
     store.py         `Store`, the contract of the place where rows live: the truth, all else is derived from it
-    lance_store.py   the store in a folder, on LanceDB
+    lance_store.py   the store in a folder, on Lance
     lance_files.py   its files: which are safe from a power cut
     lance_recovery.py  reads back what it wrote; goes back to a readable version
 

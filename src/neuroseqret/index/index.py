@@ -58,7 +58,7 @@ class Index:
 
     def __init__(self, folder: Path, config: IndexConfig, store: Store, model: Embedder | None = None) -> None:
         self.folder, self.config, self._store = folder, config, store
-        self._reader, self._writer = Reader(folder, store, config), Writer(folder, store, config)
+        self._reader, self._writer = Reader(folder, store, config), Writer(store, config)
         if model is not None:
             self.model = model
 

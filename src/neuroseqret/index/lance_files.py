@@ -47,7 +47,8 @@ class LanceFiles:
             waiting = [pool.submit(sync_file, path) for path in new]
             waiting += [pool.submit(sync_folder, folder) for folder in folders]
             for one in waiting:
-                one.result()
+                with suppress(FileNotFoundError):  # temporary, of another writer; a missing file is noticed when read
+                    one.result()
         self._safe, self._safe_at = found, version
 
     def mark(self) -> None:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 import warnings
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import lancedb
 import numpy as np
 import pyarrow as pa
 
 from neuroseqret.index.lance_files import LanceFiles, is_whole
-from neuroseqret.index.store import SERIAL
+from neuroseqret.index.store import SERIAL, first_serial
 
-TABLE = "sequences"
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
 FAILURES = (RuntimeError, ValueError, OSError)  # what Lance raises
 
 
-def open_table(folder: Path) -> Any:
-    """Open the table anew, without anything that an open one keeps in memory."""
-    return lancedb.connect(str(folder)).open_table(TABLE)
+def open_dataset(uri: str) -> LanceDataset:
+    """Open the newest version anew, without anything that an open one keeps in memory."""
+    import lance  # here, because it takes a quarter of a second
+
+    return lance.dataset(uri)
 
 
 def is_usable(files: LanceFiles) -> bool:
@@ -36,31 +39,33 @@ def is_usable(files: LanceFiles) -> bool:
     if safe is None or version <= safe:  # None: by an earlier version of the library
         return True
     try:
-        read_through(open_table(files.folder), (safe or version - 1) << 32)
+        read_through(open_dataset(str(files.table)), first_serial(safe or version - 1))
     except FAILURES:
         return False
     return True
 
 
-def read_through(table: Any, first: int) -> None:
+def read_through(dataset: LanceDataset, first: int) -> None:
     """Read all columns of the rows from serial `first` on, and the serials of the others; raise if that fails."""
-    read_serials(table)
-    for _ in table.search().where(f"{SERIAL} >= {first}").to_batches():
+    read_serials(dataset)
+    for _ in dataset.to_batches(filter=f"{SERIAL} >= {first}"):
         pass
 
 
-def read_serials(table: Any) -> None:
+def read_serials(dataset: LanceDataset) -> None:
     """Read one column of all rows, and with it which rows were removed; raise if that fails."""
-    expected, found = table.count_rows(), sum(b.num_rows for b in table.search().select([SERIAL]).to_batches())
+    expected, found = dataset.count_rows(), sum(b.num_rows for b in dataset.to_batches(columns=[SERIAL]))
     if found != expected:
         raise OSError(f"{expected} rows are expected, {found} are there")
 
 
-def read_added(table: Any, rows: pa.Table) -> None:
-    """Read the rows that were added last; raise if that fails or they are not the given ones."""
-    added = table.search().offset(table.count_rows() - rows.num_rows).limit(rows.num_rows).to_arrow()
-    if not np.array_equal(np.sort(added.column(SERIAL).to_numpy()), np.sort(rows.column(SERIAL).to_numpy())):
-        raise OSError("other rows are there than were written")
+def read_added(dataset: LanceDataset, rows: pa.Table, before: Iterable[int]) -> None:
+    """Read the fragments that are not among those of `before`; raise if that fails or a row is missing."""
+    known = set(before)
+    new = [fragment for fragment in dataset.get_fragments() if fragment.fragment_id not in known]
+    serials = dataset.scanner(fragments=new).to_table().column(SERIAL).to_numpy()
+    if not np.isin(rows.column(SERIAL).to_numpy(), serials).all():
+        raise OSError("not all rows are there that were written")
 
 
 def fall_back(files: LanceFiles) -> None:
@@ -76,10 +81,10 @@ def fall_back(files: LanceFiles) -> None:
             if version <= 1:
                 raise OSError("no version can be read; restore a copy or make the index again")
             aside.append((manifest, files.set_aside(manifest)))
-        table = open_table(files.folder)
-        back = int(table.version)
-        while table.version < newest:
-            table.restore(int(table.version))
+        dataset = open_dataset(str(files.table))
+        back = dataset.version
+        while dataset.version < newest:
+            dataset.restore()
     except BaseException:
         for manifest, renamed in aside:
             os.replace(renamed, manifest)

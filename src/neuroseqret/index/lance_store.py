@@ -1,21 +1,22 @@
-"""The embedded store: one LanceDB table in a folder.
+"""The embedded store: one Lance dataset.
 
 Lance first writes data files and then one manifest that makes them a version, so that a commit is complete or not
-there. A method that writes returns when its files are safe from a power cut (see `lance_files`). Writers of one machine
-take turns (see `storage.lock`); readers never wait.
+there. Nobody can make a version that another writer has made: the manifest is created only if it does not exist. On a
+disk, a method that writes returns when its files are safe from a power cut (see `lance_files`), and writers of one
+machine take turns (see `storage.lock`). Readers never wait.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import lancedb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -24,33 +25,40 @@ from neuroseqret.errors import UserError
 from neuroseqret.index.lance_files import LanceFiles
 from neuroseqret.index.lance_recovery import (
     FAILURES,
-    TABLE,
     fall_back,
     is_usable,
-    open_table,
+    open_dataset,
     read_added,
     read_serials,
     read_through,
 )
-from neuroseqret.index.store import KEY, PARENT, SERIAL
+from neuroseqret.index.store import KEY, PARENT, SERIAL, Conflict
 from neuroseqret.storage import lock
 
-_NEVER = timedelta(days=36500)
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+TABLE = "sequences"
 _UNSETTLED = 0.1  # seconds; two commits within them may get the same time stamp from the file system
+Check = Callable[["LanceDataset"], None]
 
 
 class LanceStore:
-    """A `Store` in a folder."""
+    """A `Store` in a folder. Its threads may share one: an open dataset is never changed, only exchanged."""
 
-    def __init__(self, folder: Path, table: Any) -> None:
-        self.folder, self._table, self._files = folder, table, LanceFiles(folder, TABLE)
+    def __init__(self, folder: Path, dataset: LanceDataset) -> None:
+        self.folder, self._dataset, self._files = folder, dataset, LanceFiles(folder, TABLE)
+        self._refreshing = threading.Lock()
         self._stamp = self._seen = -1
 
     @classmethod
     def create(cls, folder: Path, schema: pa.Schema) -> LanceStore:
+        import lance
+
         with _explained(folder, "created"):
-            made = cls(folder, lancedb.connect(str(folder)).create_table(TABLE, schema=schema))
-            made._files.sync(int(made._table.version))
+            folder.mkdir(parents=True, exist_ok=True)
+            made = cls(folder, lance.write_dataset(schema.empty_table(), folder / f"{TABLE}.lance", mode="create"))
+            made._files.sync(made._dataset.version)
             made._files.mark()
             return made
 
@@ -61,21 +69,27 @@ class LanceStore:
             raise UserError(f"{folder}: missing, so the index is damaged; restore a copy or make the index again")
         with _explained(folder, "opened"):
             if not is_usable(files):
-                with lock.held(folder.parent / "write.lock"):
+                with _turn(folder):
                     fall_back(files)
-            return cls(folder, open_table(folder))
+            return cls(folder, open_dataset(str(files.table)))
 
     @property
     def schema(self) -> pa.Schema:
         with _explained(self.folder, "read"):
-            return self._table.schema
+            return self._dataset.schema
+
+    @property
+    def version(self) -> int:
+        return int(self._dataset.version)
 
     def refresh(self) -> int:
-        with _explained(self.folder, "read"):
+        with _explained(self.folder, "read"), self._refreshing:
             self._stamp = self._now()
-            self._table.checkout_latest()
-            self._seen = int(self._table.version)
-            return self._seen
+            newest = self._dataset.latest_version
+            if newest != self._dataset.version:
+                self._dataset = self._dataset.checkout_version(newest)
+            self._seen = newest
+            return newest
 
     def changed(self, version: int) -> bool:
         """Compare the time stamp of the folder of manifests; a very recent stamp may hide a second commit."""
@@ -89,36 +103,45 @@ class LanceStore:
             return -1
 
     def pinned(self) -> LanceStore:
-        pinned = LanceStore.open(self.folder)
-        with _explained(self.folder, "read"):
-            pinned._table.checkout(self._table.version)  # of this handle, so that it never lags behind the pinned one
-        return pinned
+        return LanceStore(self.folder, self._dataset)
 
-    def put(self, rows: pa.Table) -> None:
-        with _explained(self.folder, "written to"), self._commit(lambda table: read_added(table, rows)):
-            self._table.add(self._with_columns_of(rows))
+    def turn(self) -> AbstractContextManager[object]:
+        return _turn(self.folder)
 
-    def replace(self, rows: pa.Table, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"), self._commit(lambda table: read_added(table, rows), read_serials):
-            fitted = self._with_columns_of(rows)
-            if PARENT in rows.column_names:
-                # A sequence may have more or fewer windows than before: delete all with its key in the same commit.
-                merge = self._table.merge_insert(SERIAL).when_not_matched_insert_all()
-                merge = merge.when_not_matched_by_source_delete(_one_of(KEY, keys))
+    def put(self, rows: pa.Table, version: int) -> LanceStore:
+        return self._write(rows, version, None)
+
+    def replace(self, rows: pa.Table, keys: Sequence[int], version: int) -> LanceStore:
+        return self._write(rows, version, keys)
+
+    def _write(self, rows: pa.Table, version: int, replaced: Sequence[int] | None) -> LanceStore:
+        """Add rows in one commit; with `replaced`, in place of the rows with these keys."""
+        from lance import LanceDataset
+
+        known: list[int] = []
+        checks: list[Check] = [lambda written: read_added(written, rows, known)]
+        if replaced is not None:
+            checks.append(read_serials)
+        with _explained(self.folder, "written to"), self._commit(version, *checks) as dataset:
+            known += [fragment.fragment_id for fragment in dataset.get_fragments()]
+            fitted = self._with_columns_of(dataset, rows)
+            if replaced is None or not known:
+                operation: Any = _append(dataset, fitted)
             else:
-                # A whole sequence is one row, which can be updated. Only keys are read: a fifth of the time.
-                merge = self._table.merge_insert(KEY).when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(fitted)
+                operation = _merge(dataset, fitted, replaced, windowed=PARENT in rows.column_names)
+            done = LanceDataset.commit(dataset, operation, read_version=dataset.version, max_retries=0)
+        return LanceStore(self.folder, done)
 
     def delete(self, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"), self._commit(read_serials):
-            self._table.delete(_one_of(KEY, keys))
+        with _explained(self.folder, "written to"), self._commit(None, read_serials) as dataset:
+            dataset.delete(_one_of(KEY, keys))
 
     def get(self, serials: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         wanted = np.unique(serials)
         with _explained(self.folder, "read"):
-            query = self._table.search().where(_one_of(SERIAL, wanted.tolist()))
-            found = query.select(list(dict.fromkeys([SERIAL, *columns]))).to_arrow()
+            found = self._dataset.to_table(
+                columns=list(dict.fromkeys([SERIAL, *columns])), filter=_one_of(SERIAL, wanted.tolist())
+            )
         at = found.column(SERIAL).to_numpy()
         if len(at) != len(wanted):
             raise UserError(f"{self.folder}: a sequence was removed during the search; search again")
@@ -129,48 +152,58 @@ class LanceStore:
         conditions = [f"({where})"] if where else []
         if after >= 0:
             conditions.append(f"{SERIAL} > {after}")
-        with _explained(self.folder, "read", where, self._table.schema.names):
-            query = self._table.search().select(list(columns))
-            if conditions:
-                query = query.where(" AND ".join(conditions))
-            yield from query.to_batches(batch_size=8192)
+        with _explained(self.folder, "read", where, self._dataset.schema.names):
+            yield from self._dataset.to_batches(
+                columns=list(columns), filter=" AND ".join(conditions) or None, batch_size=8192
+            )
 
     def count(self) -> int:
         with _explained(self.folder, "read"):
-            return int(self._table.count_rows())
+            return int(self._dataset.count_rows())
 
     def compact(self) -> None:
         with _explained(self.folder, "written to"):
-            with self._commit(lambda table: read_through(table, 0)):
-                have = {column for index in self._table.list_indices() for column in index.columns}
+            with self._commit(None, lambda dataset: read_through(dataset, 0)) as dataset:
+                dataset.optimize.compact_files()
+                have = {name for index in dataset.describe_indices() for name in index.field_names}
                 for column in (SERIAL, KEY):
-                    if self._table.count_rows() and column not in have:
-                        self._table.create_index(column, config=lancedb.index.BTree())
-                self._table.optimize(cleanup_older_than=_NEVER)
-            with self._commit(read_serials):  # old versions are removed only when the new one is safe
-                self._table.optimize()
+                    if dataset.count_rows() and column not in have:
+                        dataset.create_scalar_index(column, "BTREE")
+                dataset.optimize.optimize_indices()
+            with self._commit(None, read_serials) as dataset:  # old versions are removed only when the new one is safe
+                dataset.cleanup_old_versions(timedelta(days=7))
+
+    def _newest(self) -> LanceDataset:
+        """Return the newest version as an object of its own, which changes may move on."""
+        return self._dataset.checkout_version(self._dataset.latest_version)
 
     @contextmanager
-    def _commit(self, *checks: Callable[[Any], None]) -> Iterator[None]:
+    def _commit(self, version: int | None, *checks: Check) -> Iterator[LanceDataset]:
         """Make what the block writes safe from a power cut and read it back; go back to the version before on failure.
 
-        Lance does not notice if the last write to a file fails. So `checks` read what was written; they are given the
-        table, opened anew.
+        The block gets the newest version, which must be the given one. Lance does not notice if the last write to a
+        file fails. So `checks` read what was written; they are given the dataset, opened anew.
         """
-        self._table.checkout_latest()
-        before = int(self._table.version)
+        from lance.commit import CommitConflictError
+
+        dataset = self._newest()
+        before = dataset.version
+        if version is not None and before != version:
+            raise Conflict(f"version {before} is there, the change is based on {version}")
         self._files.begin(before)
         try:
-            yield
-            self._files.sync(int(self._table.version))
+            yield dataset
+            self._files.sync(self._files.newest()[0])
             try:
-                table = open_table(self.folder)
+                written = open_dataset(str(self._files.table))
                 for check in checks:
-                    check(table)
+                    check(written)
             except FAILURES as error:
                 raise OSError(
                     f"what was written cannot be read back; the index is unchanged, check the disk ({error})"
                 ) from error
+        except CommitConflictError as error:
+            raise Conflict(str(error)) from error
         except BaseException:  # a panic in Lance is not an `Exception`
             self._undo(before)
             raise
@@ -182,23 +215,62 @@ class LanceStore:
         if version == before:
             return
         try:
-            self._table.restore(before)
+            self._dataset.checkout_version(before).restore()
             self._files.sync(version + 1)
         except FAILURES:  # such as a full disk; renaming needs no space
             while (newest := self._files.newest())[0] > before:
                 self._files.set_aside(newest[1])
-            self._table = open_table(self.folder)  # an open table does not go back
-        self._table.checkout_latest()
+            self._dataset = open_dataset(str(self._files.table))  # without what the session keeps of those versions
+        self.refresh()
 
-    def _with_columns_of(self, rows: pa.Table) -> pa.Table:
-        """Return the rows in the table's columns; add missing columns first, in a commit of their own."""
-        have = self._table.schema
+    def _with_columns_of(self, dataset: LanceDataset, rows: pa.Table) -> pa.Table:
+        """Return the rows in the dataset's columns; add missing columns first, in a commit of their own."""
+        have = dataset.schema
         # A column without any value has no type yet: it is added when a value comes.
         new = [field for field in rows.schema if field.name not in have.names and not pa.types.is_null(field.type)]
         fitted = _fitted(rows, pa.schema([*have, *(pa.field(field.name, field.type) for field in new)]))
         if new:
-            self._table.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
+            before = dataset.version
+            dataset.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
+            if dataset.version != before + 1:
+                raise Conflict(f"version {dataset.version - 1} is there, the change is based on {before}")
         return fitted
+
+
+def _append(dataset: LanceDataset, rows: pa.Table) -> Any:
+    """Write rows to new files; return the operation that adds them.
+
+    Lance would let two appends to the same version pass, one after the other. So the operation claims to change the
+    first fragment too: then only one of two such operations passes. An empty dataset is overwritten, with the same
+    effect.
+    """
+    from lance import LanceOperation
+    from lance.fragment import write_fragments
+
+    new, there = write_fragments(rows, dataset), dataset.get_fragments()
+    if not there:
+        return LanceOperation.Overwrite(dataset.lance_schema, new)
+    return LanceOperation.Update(updated_fragments=[there[0].metadata], new_fragments=new)
+
+
+def _merge(dataset: LanceDataset, rows: pa.Table, keys: Sequence[int], windowed: bool) -> Any:
+    """Write rows to new files; return the operation that puts them in the place of the rows with the keys."""
+    if windowed:
+        # A sequence may have more or fewer windows than before: delete all with its key in the same commit.
+        merge = dataset.merge_insert(SERIAL).when_not_matched_insert_all()
+        merge = merge.when_not_matched_by_source_delete(_one_of(KEY, keys))
+    else:
+        # A whole sequence is one row, which can be updated. Only keys are read: a fifth of the time.
+        merge = dataset.merge_insert(KEY).when_matched_update_all().when_not_matched_insert_all()
+    operation: Any = merge.execute_uncommitted(rows)[0].operation
+    first = dataset.get_fragments()[0].metadata  # changed in any case, as in `_append`
+    if first.id not in [*operation.removed_fragment_ids, *(one.id for one in operation.updated_fragments)]:
+        operation.updated_fragments.append(first)
+    return operation
+
+
+def _turn(folder: Path) -> AbstractContextManager[object]:
+    return lock.held(folder.parent / "write.lock")
 
 
 def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:

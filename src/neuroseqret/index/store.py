@@ -1,13 +1,19 @@
 """`Store`: the contract of the place where an index keeps its sequences.
 
 The store is the truth; everything else in the index is derived from it. A row is one sequence (or window) with its
-embedding. `nsr_serial` identifies it: unique, rising with every commit, never used again. Every method that writes is
-one commit: other processes see all of it or nothing, and a call that returned survives the end of the process.
+embedding. Every method that writes is one commit: other processes see all of it or nothing, and a call that returned
+survives the end of the process and a power cut.
+
+`nsr_serial` identifies a row: unique, rising with every commit, never used again. Its high half is the version that
+the writer read before it wrote (`first_serial`). A store takes rows only if nobody has written since that version and
+raises `Conflict` otherwise. So two writers, on whatever machines, cannot use the same serial, and cannot both add a
+sequence that neither of them saw: the second one has to read again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +34,15 @@ RESERVED = ("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row
 UNFIT = ".`\0"
 
 
+class Conflict(Exception):
+    """Somebody else has written since the version that a change is based on; read again and repeat the change."""
+
+
+def first_serial(version: int) -> int:
+    """Return the serial of the first of the rows that are written on top of a version."""
+    return version << 32
+
+
 class Store(Protocol):
     """Rows of an Arrow schema; `lance_store` has the embedded one."""
 
@@ -35,8 +50,12 @@ class Store(Protocol):
     def schema(self) -> pa.Schema:
         """The columns, as of the last `refresh`."""
 
+    @property
+    def version(self) -> int:
+        """The commit that this object sees, as of the last `refresh`; it rises with every commit."""
+
     def refresh(self) -> int:
-        """Go to the newest commit; return its version, which rises with every commit."""
+        """Go to the newest commit and return its version."""
 
     def changed(self, version: int) -> bool:
         """Return whether there may be a newer commit than this version. Must be cheap: called before every search."""
@@ -44,11 +63,18 @@ class Store(Protocol):
     def pinned(self) -> Store:
         """Return the store as this object sees it now, for reading alone: later commits do not change what it gives."""
 
-    def put(self, rows: pa.Table) -> None:
-        """Append rows. Columns that the store does not have yet are added; they are null in earlier rows."""
+    def turn(self) -> AbstractContextManager[object]:
+        """Let the writers of one machine take turns, so that they do not conflict; nothing depends on it."""
 
-    def replace(self, rows: pa.Table, keys: Sequence[int]) -> None:
-        """Remove all rows with one of the keys and add the given ones."""
+    def put(self, rows: pa.Table, version: int) -> Store:
+        """Append rows on top of a version; raise `Conflict` if it is not the newest one.
+
+        Columns that the store does not have yet are added; they are null in earlier rows. Return the store as of this
+        commit, pinned.
+        """
+
+    def replace(self, rows: pa.Table, keys: Sequence[int], version: int) -> Store:
+        """Remove all rows with one of the keys and add the given ones, as `put` does."""
 
     def delete(self, keys: Sequence[int]) -> None:
         """Remove all rows with one of the keys."""

@@ -6,26 +6,30 @@ running it again. The same id with other events is an error; `upsert` replaces t
 
 from __future__ import annotations
 
+import random
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.data.sequences import STRING, EventSequences
-from neuroseqret.errors import DataError
+from neuroseqret.errors import DataError, UserError
 from neuroseqret.index import rows
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.keys import KeySet, hash_strings
-from neuroseqret.index.store import DIGEST, KEY, SERIAL, Store
+from neuroseqret.index.store import DIGEST, KEY, SERIAL, Conflict, Store, first_serial
 from neuroseqret.models.base import Embedder
-from neuroseqret.storage import lock
 
 Hashes = npt.NDArray[np.int64]
 _NEW, _SAME, _OTHER = 0, 1, 2
+ATTEMPTS = 40  # to commit, while writers on other machines are faster
+_LONGEST_PAUSE = 1.0  # seconds between two attempts
+R = TypeVar("R")
 
 
 @dataclass
@@ -48,10 +52,9 @@ class Writer:
 
     _version: int  # of the store, when its keys were read
 
-    def __init__(self, folder: Path, store: Store, config: IndexConfig) -> None:
-        self.folder, self.store, self.config = folder, store, config
-        # Guards the known keys from other threads; `write.lock` guards the store from other processes.
-        self._keys_lock = threading.Lock()
+    def __init__(self, store: Store, config: IndexConfig) -> None:
+        self.store, self.config = store, config
+        self._keys_lock = threading.Lock()  # guards the known keys from other threads
         self._forget()
 
     def add(self, model: Embedder, batch: EventSequences, upsert: bool = False) -> Added:
@@ -69,44 +72,58 @@ class Writer:
         batch, keys, events = batch[fresh], keys[fresh], events[fresh]
         parts, owner = rows.cut_windows(batch, self.config)
         embeddings = rows.check_vectors(model.embed(parts, "corpus", unknown_marks="keep"), parts, self.config)
-        with lock.held(self.folder / "write.lock"), self._keys_lock:
+
+        def commit() -> npt.NDArray[np.int8]:
             # Another process may have added some of these while they were embedded.
             state = self._state_of(batch, keys, events, upsert)
             keep = np.flatnonzero(state[owner] != _SAME)
-            done.already_there += int((state == _SAME).sum())
             if len(keep):
                 self._commit(
                     parts[keep], embeddings[keep], keys[owner[keep]], events[owner[keep]], keys[state == _OTHER]
                 )
+            return state
+
+        state = self._in_turn(commit)
+        done.already_there += int((state == _SAME).sum())
         done.added, done.replaced = int((state == _NEW).sum()), int((state == _OTHER).sum())
         return done
+
+    def _in_turn(self, change: Callable[[], R]) -> R:
+        """Call a function that reads keys and commits a change; again if a writer elsewhere came first."""
+        for attempt in range(ATTEMPTS):
+            try:
+                with self.store.turn(), self._keys_lock:
+                    return change()
+            except Conflict:
+                time.sleep(random.uniform(0, min(0.01 * 2**attempt, _LONGEST_PAUSE)))
+        raise UserError(f"other writers were faster {ATTEMPTS} times; nothing was changed, try again later")
 
     def _commit(
         self, parts: EventSequences, embeddings: npt.NDArray[np.float32], keys: Hashes, events: Hashes, replaced: Hashes
     ) -> None:
-        """Write rows in place of those with a replaced key. The caller holds both locks."""
-        # The high half of a serial is the store's version, so that none is used twice, even after removals.
-        serial = self._version << 32
+        """Write rows in place of those with a replaced key, on top of the version whose keys were read."""
+        serial = first_serial(self._version)
         table = rows.to_rows(parts, embeddings, keys, events, serial, self.config.settings.windowed)
         if len(replaced):
-            self.store.replace(table, replaced.tolist())
+            done = self.store.replace(table, replaced.tolist(), self._version)
         else:
-            self.store.put(table)
-        self._version = self.store.refresh()
+            done = self.store.put(table, self._version)
         self._known.add(keys, events)
-        self._last_serial = serial + len(parts) - 1
-        self._rows = self.store.count()
+        self._version, self._last_serial, self._rows = done.version, serial + len(parts) - 1, done.count()
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove sequences with all their windows by id; skip unknown ids. Return how many were removed."""
         keys = np.unique(hash_strings(pa.array(list(ids), STRING)))
-        with lock.held(self.folder / "write.lock"), self._keys_lock:
+
+        def commit() -> int:
             self._read_keys()
             present = keys[self._known.find(keys)[0]]
             if len(present):
                 self.store.delete(present.tolist())
                 self._forget()
-        return len(present)
+            return len(present)
+
+        return self._in_turn(commit)
 
     def unknown(self, ids: Sequence[str]) -> list[str]:
         """Return the ids that the index does not hold, each once, in their order."""
@@ -118,9 +135,12 @@ class Writer:
 
     def compact(self) -> None:
         """Merge the store's small files."""
-        with lock.held(self.folder / "write.lock"):
+
+        def commit() -> None:
             self.store.refresh()
             self.store.compact()
+
+        self._in_turn(commit)
 
     def _state_of(self, batch: EventSequences, keys: Hashes, events: Hashes, upsert: bool) -> npt.NDArray[np.int8]:
         """Return for every sequence whether it is new, there with the same events, or there with other events."""
@@ -143,20 +163,19 @@ class Writer:
 
     def _read_keys(self) -> None:
         """Bring the known keys up to date: read those of new rows, or all of them if rows were removed."""
-        version = self.store.refresh()
-        if version == self._version:
+        if self.store.refresh() == self._version:
             return
-        if not self._read_since():
+        store = self.store.pinned()
+        if not self._read_since(store):
             self._forget()
-            if not self._read_since():
-                return  # a commit came in between (not possible under `write.lock`): the next call reads again
-        self._version = version
+            self._read_since(store)
+        self._version = store.version
 
-    def _read_since(self) -> bool:
+    def _read_since(self, store: Store) -> bool:
         """Read the keys after the last known serial; return False if known rows are no longer there."""
-        found = list(self.store.scan([SERIAL, KEY, DIGEST], after=self._last_serial))
+        found = list(store.scan([SERIAL, KEY, DIGEST], after=self._last_serial))
         new = sum(batch.num_rows for batch in found)
-        if self.store.count() != self._rows + new:
+        if store.count() != self._rows + new:
             return False
         if new:
             serials, keys, events = (

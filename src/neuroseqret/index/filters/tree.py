@@ -136,7 +136,7 @@ def to_sql(condition: Condition) -> str:
         return " OR ".join(map(to_sql, condition.parts))
     if isinstance(condition, And):
         return " AND ".join(f"({to_sql(p)})" if isinstance(p, Or) else to_sql(p) for p in condition.parts)
-    name = '"' + condition.column.replace('"', '""') + '"'
+    name = f"`{condition.column}`"  # names of columns have no backticks (`store.UNFIT`)
     if isinstance(condition, Compare):
         return f"{name} {condition.operator} {literal(condition.value)}"
     no = "NOT " if condition.negated else ""

@@ -1,0 +1,146 @@
+"""The store on Lance: conflicts between writers, serials, and tables that LanceDB wrote."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from naive import index as naive
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.errors import UserError
+from neuroseqret.index import Index, writer
+from neuroseqret.index.lance_store import LanceStore
+from neuroseqret.index.store import KEY, PARENT, SERIAL, Conflict, first_serial
+
+HERE = Path(__file__).resolve().parent
+QUERY = naive.some_sequences(1)[0]
+
+
+def rows(version, keys, **columns):
+    serials = first_serial(version) + np.arange(len(keys))
+    return pa.table({SERIAL: serials, KEY: pa.array(keys, pa.int64()), **columns})
+
+
+def content(store):
+    store.refresh()
+    found = pa.Table.from_batches(list(store.scan([SERIAL, KEY])), schema=pa.schema([(SERIAL, "i8"), (KEY, "i8")]))
+    return sorted(found.column(KEY).to_pylist()), found.column(SERIAL).to_pylist()
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two stores of one folder, as on two machines: nothing makes them take turns."""
+    schema = pa.schema([(SERIAL, pa.int64()), (KEY, pa.int64())])
+    return LanceStore.create(tmp_path / "store", schema), LanceStore.open(tmp_path / "store")
+
+
+CHANGES = {
+    "put": lambda store, version: store.put(rows(version, [20, 21]), version),
+    "put with a new column": lambda store, version: store.put(rows(version, [20, 21], colour=["red", "blue"]), version),
+    "replace": lambda store, version: store.replace(rows(version, [3, 20]), [3], version),
+    "replace windows": lambda store, version: store.replace(
+        rows(version, [2, 2, 2], **{PARENT: pa.array(["a"] * 3, pa.large_string())}), [2], version
+    ),
+}
+
+
+@pytest.mark.parametrize("empty", [True, False])
+@pytest.mark.parametrize("second", list(CHANGES))
+@pytest.mark.parametrize("first", list(CHANGES))
+def test_only_one_of_two_changes_to_the_same_version_passes(pair, monkeypatch, first, second, empty):
+    """The second writer has looked at the newest version already when the first one commits."""
+    one, other = pair
+    if not empty:
+        one.put(rows(1, range(5)), 1)
+        one.put(rows(2, range(5, 10)), 2)
+    version = one.refresh()
+    stale = other._newest()
+    CHANGES[first](one, version)
+    after = content(one)
+    with monkeypatch.context() as patch:
+        patch.setattr(other, "_newest", lambda: stale)
+        with pytest.raises(Conflict):
+            CHANGES[second](other, version)
+    assert content(one) == after
+    with pytest.raises(Conflict):  # also if it looks in time
+        CHANGES[second](other, version)
+    again = other.refresh()
+    CHANGES[second](other, again)
+    serials = content(one)[1]
+    assert len(set(serials)) == len(serials)
+    assert max(serials) < first_serial(one.version)
+
+
+def test_serials_are_not_used_again_after_everything_was_removed(pair):
+    one, _ = pair
+    one.put(rows(1, [1, 2]), 1)
+    used = set(content(one)[1])
+    one.compact()
+    one.delete([1, 2])
+    version = one.refresh()
+    one.put(rows(version, [1, 2, 3]), version)
+    keys, serials = content(one)
+    assert keys == [1, 2, 3]
+    assert not used & set(serials)
+    one.compact()
+    assert one.get(np.array(serials[:2]), [KEY]).num_rows == 2  # found by the new access structure
+
+
+def test_writers_that_do_not_take_turns_lose_and_double_nothing(tiny, tmp_path, monkeypatch):
+    """As on two machines: the lock of one is not seen by the other."""
+    from contextlib import nullcontext
+    from threading import Thread
+
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
+    monkeypatch.setattr(LanceStore, "turn", lambda _: nullcontext())
+    parts, counts = naive.some_sequences(60, seed=2, prefix="both"), []
+
+    def add():
+        opened = Index.open(tmp_path / "index")
+        counts.extend(opened.add(parts[begin : begin + 5]).added for begin in range(0, 60, 5))
+
+    threads = [Thread(target=add) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(counts) == 60
+    ids = [hit.id for hit in index.search(QUERY, 1000)]
+    assert sorted(ids) == sorted({f"s{i}" for i in range(20)} | {f"both{i}" for i in range(60)})
+    serials = index._store._dataset.to_table(columns=[SERIAL]).column(SERIAL).to_pylist()
+    assert len(set(serials)) == 80
+
+
+def test_a_writer_that_is_always_too_late_says_so(tiny, tmp_path, monkeypatch):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(5))
+
+    def late(*_):
+        raise Conflict("version 9 is there")
+
+    monkeypatch.setattr(LanceStore, "put", late)
+    monkeypatch.setattr(writer, "ATTEMPTS", 3)
+    with pytest.raises(UserError, match="other writers were faster 3 times; nothing was changed, try again later"):
+        index.add(naive.some_sequences(2, prefix="new"))
+
+
+def test_an_index_that_lancedb_wrote_opens_and_goes_on(tmp_path):
+    """Made by an earlier version: 12 sequences, one removed, compacted, a new column, two replaced, two removed."""
+    with tarfile.open(HERE / "files" / "written_by_lancedb.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    index = Index.open(tmp_path / "lancedb_index")
+    expected = ({f"s{i}" for i in range(12)} | {"new"}) - {"s3", "s7"}
+    assert {hit.id for hit in index.search(QUERY, 100)} == expected
+    assert index.check() == []
+    assert index.get("new").table.column("colour").to_pylist() == ["red"]
+    assert [hit.id for hit in index.search(QUERY, 100, where="colour = 'red'")] == ["new"]
+    assert index.get("s1").times.tolist() == naive.some_sequences(2, seed=4)[1:2].times.tolist()
+    index.add(EventSequences.from_lists([([0.0], [1])], ids=["late"], metadata={"colour": ["blue"]}))
+    index.upsert(naive.some_sequences(3, seed=5))
+    index.remove("s11")
+    index.compact()
+    assert {hit.id for hit in Index.open(index.folder).search(QUERY, 100)} == (expected | {"late"}) - {"s11"}
+    assert index.check() == []
