@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from typer.testing import CliRunner
@@ -56,15 +63,46 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@contextmanager
+def serve(index: Path) -> Iterator[int]:
+    """Run `neuroseqret serve` on a free port while a page's programs talk to it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "neuroseqret", "serve", str(index), "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 90
+        while True:
+            try:
+                urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=5).close()
+                break
+            except OSError:
+                assert process.poll() is None, "the server ended"
+                assert time.monotonic() < deadline, "the server did not get ready"
+                time.sleep(0.2)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_the_page_shows_runs(page: Path, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shutil.copytree(shop, tmp_path / "shop")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("NEUROSEQRET_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(nsr, "SelfAttention", partial(nsr.SelfAttention, **QUICK), raising=False)
+    shown = blocks(page)
+    server = serve(folder / "index") if any("127.0.0.1:8765" in text for _, text in shown) else nullcontext(8765)
+    with server as port:
+        run(page, [(language, text.replace("8765", str(port))) for language, text in shown])
+
+
+def run(page: Path, shown: list[tuple[str, str]]) -> None:
     names: dict[str, Any] = {}
     ran = 0
-    for language, text in blocks(page):
+    for language, text in shown:
         if language == "python":
             exec(compile(re.sub(r"max_seconds=\d+", "max_seconds=1", text), str(page), "exec"), names)
         else:
