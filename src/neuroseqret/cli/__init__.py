@@ -9,6 +9,7 @@ Commands, by the words that call them:
 - `evaluate`: `evaluate.py`
 - `data info`, `data convert`, `data prepare`: `data_info.py`, `data_convert.py`, `data_prepare.py`
 - `serve`: `serve.py`
+- `keys create`, `keys list`, `keys revoke`: `keys.py`
 - `demo`: `demo.py`, with its figures in `demo_figures.py` and its picture in `demo_picture.py`
 
 Shared:

@@ -20,10 +20,19 @@ def _formats() -> Iterable[str]:
     return FORMATS
 
 
+def _limits() -> Iterable[str]:
+    from dataclasses import fields
+
+    from neuroseqret.serving.settings import Limits
+
+    return [one.name for one in fields(Limits)]
+
+
 #: Placeholders in help texts, written in braces, and the names that replace them.
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "methods": _methods,
     "formats": _formats,
+    "limits": _limits,
 }
 
 

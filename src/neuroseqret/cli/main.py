@@ -13,6 +13,7 @@ from neuroseqret.cli.embed import embed
 from neuroseqret.cli.evaluate import evaluate
 from neuroseqret.cli.fit import fit
 from neuroseqret.cli.index import index_app
+from neuroseqret.cli.keys import keys_app
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.running import run_app
 from neuroseqret.cli.search import search
@@ -35,6 +36,7 @@ for command in (info, convert, prepare):
     data_app.command(cls=Command)(command)
 app.add_typer(data_app, name="data")
 app.command(cls=Command)(serve)
+app.add_typer(keys_app, name="keys")
 app.command(cls=Command)(demo)
 
 

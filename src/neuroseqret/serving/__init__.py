@@ -4,10 +4,13 @@ From the request to the answer:
 
     running.py       `neuroseqret serve`: settings, processes, sockets
     app.py           puts routes and what surrounds them together
-    middleware.py    request ids, headers, limits, the log: what happens to every request
+    middleware.py    request ids, headers, the log: what happens to every request
+    gate.py          who calls, and whether the call may pass
+    requests.py      reading bodies within limits
+    uploads.py       bodies of many sequences, added batch by batch
     routes/          one file per noun of the interface
     shapes.py        requests and replies as typed models: what OpenAPI shows
-    bodies.py        bodies in JSON, NDJSON, Arrow and Parquet to sequences
+    bodies.py        sequences in JSON to `EventSequences`
     replies.py       sequences and hits to JSON
     service.py       the verbs of the server in Python types
     batching.py      concurrent queries are embedded and searched together
@@ -18,9 +21,9 @@ Safety and operation:
     limits.py        how much one request, one key and all of them may ask for
     keys.py          keys with scopes and an expiry, stored as hashes
     problems.py      errors as problem documents
-    audit.py         a log of writes
-    logs.py          one JSON line per request
+    logs.py          one JSON line per request; the audit log of writes
     metrics.py       counters for Prometheus
+    telemetry.py     spans for OpenTelemetry
 
 The client:
 

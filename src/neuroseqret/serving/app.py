@@ -10,21 +10,20 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 import neuroseqret
-from neuroseqret.index import Index
+from neuroseqret.errors import UserError
 from neuroseqret.serving import problems, shapes
-from neuroseqret.serving.metrics import Metrics
 from neuroseqret.serving.middleware import Surroundings
 from neuroseqret.serving.routes import feedback, index, operation, search, sequences
 from neuroseqret.serving.service import Service
-from neuroseqret.serving.settings import ServerSettings
 
 PAGE = Path(__file__).parent / "page"
 _BODIES: tuple[type[BaseModel], ...] = (
@@ -38,15 +37,11 @@ _BODIES: tuple[type[BaseModel], ...] = (
 )
 
 
-def make_app(settings: ServerSettings) -> FastAPI:
-    """Return the app of a server; the index is opened when it starts."""
-    metrics = Metrics()
+def make_app(service: Service) -> FastAPI:
+    """Return the app over a service; when it ends, it finishes what the service has begun."""
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        service = await asyncio.to_thread(lambda: Service(Index.open(settings.index), settings, metrics))
-        app.state.service = service
-        await service.read(service.warm_up)
         watching = asyncio.create_task(service.watch())
         try:
             yield
@@ -64,22 +59,20 @@ def make_app(settings: ServerSettings) -> FastAPI:
         docs_url=None,  # its page loads scripts from other sites
         redoc_url=None,
     )
+    app.state.service = service
     for module in (search, sequences, feedback, index, operation):
         app.include_router(module.router)
     if PAGE.is_dir():
         app.mount("/", StaticFiles(directory=PAGE, html=True), "page")
     app.add_exception_handler(problems.Problem, problems.answer)
-    app.add_exception_handler(Exception, problems.answer)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    from pydantic import ValidationError
-
-    from neuroseqret.errors import UserError
-
     app.add_exception_handler(UserError, problems.answer)
     app.add_exception_handler(ValidationError, problems.answer)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
-    app.add_middleware(Surroundings, settings=settings, metrics=metrics)
+    if origins := service.settings.origins:
+        app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
+    app.add_middleware(Surroundings, settings=service.settings, metrics=service.metrics)
     return app
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.validation import validate_events
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.times import DATETIME_UNIT, WRITE_DATES, as_dates, as_times, time_type
 from neuroseqret.serving import shapes
@@ -44,8 +45,9 @@ def sequences_of(given: Rows[Given], meaning: Meaning, unknown_marks: UnknownMar
         metadata=_metadata([(one and one.metadata) or {} for one in full], [one.id for one in given]),
         mark_names=names.known,
         time_unit=DATETIME_UNIT if dated else None,
+        validate=False,
     )
-    return meaning.apply(made, unknown_marks)
+    return meaning.apply(validate_events(made), unknown_marks)  # queries may have the same id; a writer checks ids
 
 
 class _Names:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
@@ -32,12 +33,16 @@ class Metrics:
             buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
             **kwargs,  # type: ignore[arg-type]
         )
-        self.corpus = Gauge("sequences", "Sequences (or windows) in the index.", **kwargs)  # type: ignore[arg-type]
+        self.corpus = Gauge("sequences", "Sequences (or windows) in the index.", multiprocess_mode="max", **kwargs)  # type: ignore[arg-type]
         self.commits = Counter("commits_seen", "Commits of the index that this process noticed.", **kwargs)  # type: ignore[arg-type]
         self.rejects = Counter("rejects", "Requests refused by a limit.", ["reason"], **kwargs)  # type: ignore[arg-type]
-        self.active = Gauge("active_requests", "Requests being answered.", **kwargs)  # type: ignore[arg-type]
+        self.active = Gauge("active_requests", "Requests being answered.", multiprocess_mode="livesum", **kwargs)  # type: ignore[arg-type]
         self.written = Counter("sequences_written", "Sequences added, replaced or removed.", ["verb"], **kwargs)  # type: ignore[arg-type]
 
     def text(self) -> bytes:
         """Return the counters in Prometheus' text form."""
-        return generate_latest(self.registry)
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest(self.registry)
+        together = CollectorRegistry()  # of all worker processes
+        multiprocess.MultiProcessCollector(together)
+        return generate_latest(together)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
+from neuroseqret.candidates.finder import Rows
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.windows import part
 from neuroseqret.errors import UserError
 from neuroseqret.explanation import explain, explainable
 from neuroseqret.feedback.judgements import Judgements
@@ -27,6 +30,7 @@ from neuroseqret.methods.registry import load
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.serving import bodies, replies
 from neuroseqret.serving.batching import Batcher
+from neuroseqret.serving.logs import AuditLog
 from neuroseqret.serving.metrics import Metrics
 from neuroseqret.serving.problems import Problem
 from neuroseqret.serving.settings import ServerSettings
@@ -66,7 +70,9 @@ class Service:
         self._readers = ThreadPoolExecutor(2, "read")
         self._writers = ThreadPoolExecutor(1, "write")
         self.explainable = _can_be_explained(index.model)
+        self.audit = AuditLog(settings.audit)
         self.ready = False
+        self._uploads = 0
 
     # ---------------------------------------------------------------- life
 
@@ -99,6 +105,18 @@ class Service:
         for pool in (self._readers, self._writers):
             await asyncio.get_running_loop().run_in_executor(None, pool.shutdown)
 
+    @asynccontextmanager
+    async def upload(self) -> AsyncIterator[None]:
+        """Take one of the few places for bodies of sequences, or refuse."""
+        if self._uploads >= self.limits.uploads:
+            self.metrics.rejects.labels("uploads").inc()
+            raise Problem(503, f"{self._uploads} bodies are being added already; try again in a moment", retry_after=2)
+        self._uploads += 1
+        try:
+            yield
+        finally:
+            self._uploads -= 1
+
     async def read(self, work: Callable[..., T], *given: Any) -> T:
         """Run a read in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, work, *given)
@@ -114,7 +132,7 @@ class Service:
         self._check(request)
         model = self._reranker(request.rerank)
         options = self.index.search_options(
-            request.k + any(_excludes(query) for query in request.asked),  # a query is not its own hit
+            request.k,
             rerank=model,
             rerank_top=request.rerank_top if model is not None else None,
             exhaustive=request.exhaustive,
@@ -224,8 +242,7 @@ class Service:
         assert queries is not None
         assert vectors is not None
         vectors = np.stack([self._moved(one, v, view) for one, v in zip(request.asked, vectors, strict=True)])
-        found = view.search(queries, vectors, job.options, request.where)
-        found = [_without_itself(hits, one, request.k) for hits, one in zip(found, request.asked, strict=True)]
+        found = view.search(queries, vectors, job.options, request.where, own_rows(request.asked, view))
         read = time.perf_counter()
         job.steps["search"] = read - begun
         fields = request.fields
@@ -269,7 +286,7 @@ class Service:
             if not len(rows):
                 raise UserError(f"the index holds no sequence {id[:200]!r}; check the ids that were judged")
             found.append(view.embeddings(rows).mean(0))
-        return np.array(found, np.float32).reshape(len(found), -1)
+        return np.array(found, np.float32).reshape(len(found), view.config.dimension)
 
     # ---------------------------------------------------------------- explain
 
@@ -283,7 +300,7 @@ class Service:
             )
         view = self.index.view()
         query = self.queries_of([request.query], request.unknown_marks, view)[0]
-        hits = [view.whole(id)[0] for id in request.hits]
+        hits = view.whole(request.hits)
         found = [replies.explanation(explain(self.index.model, query, hit), request.pairs) for hit in hits]
         return replies.dumps({"explanations": found})
 
@@ -296,21 +313,21 @@ def check_where(where: Any, most: int) -> None:
 
 def indexed_query(query: IndexedQuery, view: View) -> EventSequences:
     """Return a sequence of the index, or a part of it."""
-    whole = view.whole(query.id)
+    whole = view.whole([query.id])
     if query.events is None:
         return whole
     first, stop = query.events
     if stop > whole.lengths[0]:
         raise UserError(f"sequence {query.id} has {whole.lengths[0]:,} events; events [{first}, {stop}] is beyond them")
-    return EventSequences.from_arrays(
-        whole.times[first:stop],
-        whole.marks[first:stop],
-        [0, stop - first],
-        ids=[query.id],
-        mark_names=whole.mark_names,
-        time_unit=whole.time_unit,
-        validate=False,
-    )
+    return part(whole, (first, stop))
+
+
+def own_rows(asked: list[EventsQuery | IndexedQuery], view: View) -> list[Rows]:
+    """Return the rows that each query leaves out: a sequence of the index is not a hit of itself."""
+    if all(isinstance(query, EventsQuery) for query in asked):
+        return []
+    none = np.empty(0, np.int64)
+    return [view.own_rows(query.id) if isinstance(query, IndexedQuery) else none for query in asked]
 
 
 def query_shown(query: EventsQuery | IndexedQuery, sequence: Any, with_events: bool) -> dict[str, Any]:
@@ -319,18 +336,6 @@ def query_shown(query: EventsQuery | IndexedQuery, sequence: Any, with_events: b
     if isinstance(query, IndexedQuery) and query.events is not None:
         shown["events"] = list(query.events)
     return {**shown, **replies.events(sequence)} if with_events else shown
-
-
-def _excludes(query: EventsQuery | IndexedQuery) -> bool:
-    return isinstance(query, IndexedQuery)
-
-
-def _without_itself(hits: Hits, query: EventsQuery | IndexedQuery, k: int) -> Hits:
-    """Leave the query itself out of its hits, and number them again."""
-    if not _excludes(query):
-        return Hits(hits[:k], hits.query, hits.report)
-    others = [hit for hit in hits if query.id not in (hit.id, hit.window)][:k]
-    return Hits([replace(hit, rank=at + 1) for at, hit in enumerate(others)], hits.query, hits.report)
 
 
 def _result(hits: Hits, shown: list[dict[str, Any]], query: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
+
+from neuroseqret.errors import UserError
 
 PORT = 8765
 
@@ -33,6 +37,23 @@ class Limits:
         return {name: getattr(self, name) for name in names}
 
 
+def limits_of(words: Sequence[str]) -> Limits:
+    """Return the limits with those changed that words such as `k=100` name."""
+    known = {one.name: type(one.default) for one in fields(Limits)}
+    changed: dict[str, Any] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in known:
+            raise UserError(f"no limit is called {name!r}; limits are {', '.join(known)}")
+        try:
+            changed[name] = known[name](value)
+        except ValueError:
+            raise UserError(f"--limit {word}: {value!r} is not a number") from None
+        if changed[name] <= 0:
+            raise UserError(f"--limit {word}: a limit must be more than 0")
+    return replace(Limits(), **changed)
+
+
 @dataclass(frozen=True)
 class ServerSettings:
     """Settings of one server."""
@@ -43,6 +64,7 @@ class ServerSettings:
     keys: Path | None = None
     rerank: tuple[Path, ...] = ()
     workers: int = 1
+    rate: float = 100.0  # requests per second and key; 0 for no limit
     tls_cert: Path | None = None
     tls_key: Path | None = None
     audit: Path | None = None

@@ -22,7 +22,11 @@ async def store(request: Request) -> Response:
     """Store judgements of the hits of one query."""
     asked = await json_body(request, shapes.FeedbackRequest)
     service = service_of(request)
-    return replies.reply({"stored": await service.write(judge, service, asked, None)})
+    state = request.scope["state"]
+    user = None if state.get("key") is None else state["caller"]  # who holds a key cannot judge as somebody else
+    number = await service.write(judge, service, asked, user)
+    service.audit.write("judge", state["caller"], state["request_id"], judgements=number)
+    return replies.reply({"stored": number})
 
 
 @router.get("", response_model=shapes.FeedbackListing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -67,7 +68,7 @@ async def one(request: Request, id: str) -> Response:
 
     def work() -> bytes:
         try:
-            found = service.index.view().whole(id)[0]
+            found = service.index.view().whole([id])[0]
         except UnknownId as error:
             raise Problem(404, str(error)) from error
         return replies.dumps(replies.sequence(found, None, True))
@@ -106,14 +107,31 @@ async def remove(request: Request, id: str) -> Response:
 async def _write(request: Request, upsert: bool, unknown_marks: shapes.UnknownMarks) -> Response:
     service = service_of(request)
     kind = check_content_type(request, JSON, NDJSON, ARROW, PARQUET)
-    body = await spooled(request)
-    upload = Upload(service.index, upsert, unknown_marks, service.limits.body_bytes)
-    done = await service.write(upload.run, kind, body)
+    verb = "upsert" if upsert else "add"
+    async with service.upload():
+        body = await spooled(request)
+        upload = Upload(service.index, upsert, unknown_marks, service.limits.body_bytes)
+        try:
+            done = await service.write(upload.run, kind, body)
+        finally:
+            written = upload.done.added + upload.done.replaced
+            noted(request, verb, written, **asdict(upload.done))
     return replies.reply(done)
 
 
 async def _removed(request: Request, service: Service, ids: list[str]) -> int:
-    return await service.write(service.index.remove, ids)
+    number = await service.write(service.index.remove, ids)
+    noted(request, "remove", number, ids=ids[:20], asked=len(ids))
+    return number
+
+
+def noted(request: Request, verb: str, number: int, **what: object) -> None:
+    """Note a write in the audit log, the counters and the key's quota."""
+    service, state = service_of(request), request.scope["state"]
+    service.audit.write(verb, state["caller"], state["request_id"], sequences=number, **what)
+    service.metrics.written.labels(verb).inc(number)
+    if state.get("key") is not None:
+        state["gate"].quotas.count(state["key"].id, number)
 
 
 def encoded(serial: int) -> str:
