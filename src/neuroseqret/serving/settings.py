@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +39,14 @@ class Limits:
 
 def limits_of(words: Sequence[str]) -> Limits:
     """Return the limits with those changed that words such as `k=100` name."""
-    known = {one.name: type(one.default) for one in fields(Limits)}
+    usual = asdict(Limits())
     changed: dict[str, Any] = {}
     for word in words:
         name, _, value = word.partition("=")
-        if name not in known:
-            raise UserError(f"no limit is called {name!r}; limits are {', '.join(known)}")
+        if name not in usual:
+            raise UserError(f"no limit is called {name!r}; limits are {', '.join(usual)}")
         try:
-            changed[name] = known[name](value)
+            changed[name] = type(usual[name])(value)
         except ValueError:
             raise UserError(f"--limit {word}: {value!r} is not a number") from None
         if changed[name] <= 0:
