@@ -48,9 +48,13 @@ def test_empty_cells_are_flaws_that_can_be_dropped(tmp_path: Path) -> None:
     printed = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stderr
     assert "time not finite, 1 times; first: sequence a: event 0" in printed
-    assert "negative mark, 1 times; first: sequence a: event 1" in printed
+    assert "negative mark, 1 times; first: sequence a: event 1: mark is -1 or empty" in printed
     done = call("data", "convert", str(source), str(target))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    source.write_text("id,time,mark\na,1,x\na,2,\n")
+    done = call("data", "convert", str(source), str(target))
+    assert "sequence a: event 1: mark (mark) is empty; drop the event" in done.stderr
+    source.write_text("id,time,mark\na,,x\na,2,\na,3,x\n")
     done = call("data", "convert", str(source), str(target), "--repair", "drop")
     assert done.returncode == 0, done.stderr
     assert "2 events dropped" in done.stderr
@@ -82,8 +86,8 @@ def test_info_of_a_folder_has_the_numbers_of_its_meta_file(shared_data: Path) ->
 def test_dates_are_shown_as_dates(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,time,mark\ns,2024-03-01 09:14:07,x\ns,2024-03-02,x\n")
     printed = " ".join(call("data", "info", str(tmp_path / "a.csv")).stdout.split())
-    assert "1709284447 to 1709337600, median window 53153" in printed
-    assert "2024-03-01 09:14:07 to 2024-03-02 00:00:00 UTC" in printed
+    assert "1709284447 to 1709337600, median window 14.8 h" in printed
+    assert "2024-03-01 09:14:07 to 2024-03-02 UTC" in printed
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
@@ -173,3 +177,57 @@ def test_info_of_a_folder_without_queries(tmp_path: Path) -> None:
     write_folder(tmp_path / "data", corpus)
     done = call("data", "info", str(tmp_path / "data"))
     assert "data folder without queries" in done.stdout
+
+
+def test_info_shows_the_sizes_of_groups(file: Path) -> None:
+    said = call("data", "info", str(file)).stdout
+    for group in ("process 0", "process 1", "process 2"):
+        assert re.search(rf"^{group} +4 +33\.3%", said, re.MULTILINE), said
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("a,1,x,g\na,1,y,g\nb,5,x,h\nb,5,y,h", "all times of a sequence are equal; check which column is the time"),
+        ("a,1,x,g\na,2,y,g\nb,5,x,g\nb,7,y,g", "there is one group only, so everything is relevant to everything"),
+        ("a,1,x,g\na,2,y,g\nb,5,x,h\nb,7,y,h", "every sequence has a group of its own"),
+        ("a,1709284447000,x,g\na,1709284448000,y,g", "times look like milliseconds since 1970 (2024-03-01 09:14:07 to"),
+        ("a,1,x,g\nb,2,y,g\nc,2,y,h", "every sequence has one event; check which column is the id"),
+    ],
+)
+def test_info_tells_what_looks_wrong(tmp_path: Path, rows: str, words: str) -> None:
+    (tmp_path / "a.csv").write_text(f"id,time,mark,group\n{rows}\n")
+    done = call("data", "info", str(tmp_path / "a.csv"))
+    assert words in done.stdout
+    told = json.loads(call("data", "info", str(tmp_path / "a.csv"), "--json").stdout)
+    assert any(words in doubt for doubt in told["doubts"])
+
+
+def test_nothing_looks_wrong_where_nothing_is(file: Path, tmp_path: Path) -> None:
+    assert "looks wrong" not in call("data", "info", str(file)).stdout
+    (tmp_path / "dates.csv").write_text("id,time,mark\na,2024-03-01,x\na,2024-03-02,y\na,2024-03-04,x\n")
+    assert "looks wrong" not in call("data", "info", str(tmp_path / "dates.csv")).stdout
+    empty = EventSequences.from_lists([([], []), ([], [])], validate=False)
+    write(empty, tmp_path / "empty.parquet")
+    assert "no sequence has an event" in call("data", "info", str(tmp_path / "empty.parquet")).stdout
+
+
+def test_prepare_without_groups_says_loudly_what_that_means(file: Path, tmp_path: Path) -> None:
+    write(read(file).without_columns("group"), tmp_path / "plain.parquet")
+    done = call("data", "prepare", "--from", str(tmp_path / "plain.parquet"), "--out", str(tmp_path / "plain"))
+    assert done.returncode == 0, done.stderr
+    assert "NOTE: the file has no groups, so relevance is made from sub-sequences" in done.stderr
+    assert "--column group=COLUMN" in done.stderr
+    corpus, _ = simulate_retrieval(groups=3, per_group=12, seed=1)
+    write(corpus, tmp_path / "groups.parquet")
+    grouped = ("data", "prepare", "--from", str(tmp_path / "groups.parquet"), "--out", str(tmp_path / "grouped"))
+    done = call(*grouped, "--json")
+    assert done.returncode == 0, done.stderr
+    assert "NOTE" not in done.stderr
+    assert json.loads(done.stdout)["groups"] == 3
+
+
+def test_help_names_every_role_of_a_column() -> None:
+    said = " ".join(call("data", "prepare", "--help").stdout.split())
+    assert "id, time, mark, group, start, end" in said
+    assert "group=CLASS" in said

@@ -82,7 +82,7 @@ def test_long_tables_as_from_parquet(batch: EventSequences, tmp_path_factory: py
 @frames
 def test_flaws_are_found_and_repaired_as_in_files(frame: Any) -> None:
     data = frame({"id": ["a", "a", "a"], "time": [2.0, 1.0, None], "mark": [0, 1, 0]})
-    with pytest.raises(DataError, match=r"^the frame: sequence a: event 2: time \(time\) is null; drop the event or"):
+    with pytest.raises(DataError, match=r"^the frame: sequence a: event 2: time \(time\) is empty; drop the event or"):
         nsr.read(data)
     mended, report = repair(nsr.read(data, validate=False), ["drop", "sort"])
     assert mended == EventSequences.from_lists([([1.0, 2.0], [1, 0])], ids=["a"])

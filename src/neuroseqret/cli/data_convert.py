@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import remarks
-from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, REPAIR, read_repaired
+from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, REPAIR, TIME_FORMAT, read_repaired
 
 
 def convert(
@@ -25,6 +25,7 @@ def convert(
     column: list[str] = COLUMNS,
     allow_pickle: bool = PICKLE,
     repair: str | None = REPAIR,
+    time_format: str | None = TIME_FORMAT,
     time_unit: str | None = typer.Option(
         None, "--time-unit", metavar="UNIT", help="Name of the unit of time, saved with the data. Times do not change."
     ),
@@ -35,6 +36,6 @@ def convert(
     """
     from neuroseqret.readers import write
 
-    sequences = read_repaired(source, repair, format, column, time_unit, allow_pickle)
+    sequences = read_repaired(source, repair, format, column, time_unit, allow_pickle, time_format)
     write(sequences, target, to)
     remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)

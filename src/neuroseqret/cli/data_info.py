@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+import json
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from neuroseqret.cli.console import out
-from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, column_map
+from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, TIME_FORMAT, file_options
 
 if TYPE_CHECKING:
-    from neuroseqret.data.statistics import Statistics
-
-_DATES = (1e8, 1e10)  # times in seconds from 1973 on are shown as dates too; smaller ones are durations
+    from neuroseqret.data.statistics import RetrievalStatistics, Statistics
 
 
 def info(
@@ -26,12 +25,15 @@ def info(
     ),
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,
+    time_format: str | None = TIME_FORMAT,
     allow_pickle: bool = PICKLE,
+    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of text."),
 ) -> None:
     """Show what a file holds, and its flaws.
 
-    Prints the number of sequences and events, their lengths, the unit of time, the gaps between events and how often
-    each mark occurs. Flaws, such as times that decrease, are listed and do not stop the command.
+    Prints the number of sequences and events, their lengths, the unit of time, the gaps between events, the sizes of
+    groups and how often each mark occurs. Flaws, such as times that decrease, are listed and do not stop the command;
+    so is what looks wrong, such as times in milliseconds.
     """
     from neuroseqret.data.statistics import describe, describe_retrieval
     from neuroseqret.readers import read, sniff
@@ -42,26 +44,47 @@ def info(
     if is_data_folder(file):
         folder = read_folder(file, validate=False)
         if folder.queries is None:
-            _print(f"{folder.name} (data folder without queries)", describe(folder.corpus))
-            return
-        whole = describe_retrieval(folder.corpus, folder.queries, folder.relevance)
-        splits = ", ".join(f"{count:,} {split}" for split, count in whole.queries_by_split.items())
-        asked = f"{whole.queries:,} queries" + (f" ({splits})" if splits else "")
-        lines = [f"{whole.corpus:,} in the corpus, {asked}"]
-        if whole.relevant_per_query_mean is not None:
-            lines.append(f"{whole.relevant_per_query_mean:.2f} relevant per query")
-        if whole.queries_without_relevant:
-            lines.append(f"{whole.queries_without_relevant:,} queries have no relevant sequence in the corpus")
-        _print(f"{folder.name} (data folder)", whole.everything, lines)
+            title, numbers, lines = f"{folder.name} (data folder without queries)", describe(folder.corpus), []
+        else:
+            whole = describe_retrieval(folder.corpus, folder.queries, folder.relevance)
+            title, numbers, lines = f"{folder.name} (data folder)", whole.everything, _retrieval_lines(whole)
+    else:
+        options = file_options(column, time_format)
+        known = format or sniff(file, Options.of(options["columns"]).roles)
+        sequences = read(file, format=known, allow_pickle=allow_pickle, validate=False, **options)
+        title, numbers, lines = f"{file.name} ({known})", describe(sequences), []
+    if as_json:
+        typer.echo(json.dumps(_as_json(numbers), indent=1, ensure_ascii=False))
         return
-    columns = column_map(column)
-    known = format or sniff(file, Options.of(columns).roles)
-    sequences = read(file, format=known, columns=columns, allow_pickle=allow_pickle, validate=False)
-    _print(f"{file.name} ({known})", describe(sequences))
+    _print(title, numbers, lines)
 
 
-def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> None:
-    """Print the facts as a table of two columns, then histograms of lengths and marks."""
+def _retrieval_lines(whole: RetrievalStatistics) -> list[str]:
+    """Describe corpus, queries and relevance of a data folder."""
+    splits = ", ".join(f"{count:,} {split}" for split, count in whole.queries_by_split.items())
+    asked = f"{whole.queries:,} queries" + (f" ({splits})" if splits else "")
+    lines = [f"{whole.corpus:,} in the corpus, {asked}"]
+    if whole.relevant_per_query_mean is not None:
+        lines.append(f"{whole.relevant_per_query_mean:.2f} relevant per query")
+    if whole.queries_without_relevant:
+        lines.append(f"{whole.queries_without_relevant:,} queries have no relevant sequence in the corpus")
+    return lines
+
+
+def _as_json(numbers: Statistics) -> dict[str, Any]:
+    """Return the numbers with flaws and doubts as lines."""
+    from neuroseqret.data.doubts import doubts
+
+    flaws = [{"kind": flaw.kind, "count": flaw.count, "first": str(flaw.error())} for flaw in numbers.flaws]
+    quantiles = {str(share): gap for share, gap in numbers.gap_quantiles.items()}
+    return {**asdict(numbers), "gap_quantiles": quantiles, "flaws": flaws, "doubts": doubts(numbers)}
+
+
+def _print(title: str, numbers: Statistics, lines: list[str]) -> None:
+    """Print the facts as a table of two columns, then histograms of lengths, groups and marks."""
+    from neuroseqret.data.doubts import doubts
+    from neuroseqret.data.durations import duration, is_date, span
+
     facts = Table(box=None, show_header=False, title=escape(title), title_justify="left", title_style="bold")
     facts.add_column(style="cyan", no_wrap=True)
     facts.add_column()
@@ -70,7 +93,7 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
         f"{n:,} {what}" for n, what in ((numbers.groups, "groups"), (numbers.sources, "sources")) if n is not None
     ]
     facts.add_row("holds", ", ".join(counts))
-    for line in lines or []:
+    for line in lines:
         facts.add_row("", line)
     if numbers.length_min is not None:
         facts.add_row(
@@ -79,16 +102,18 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
     facts.add_row("time unit", escape(numbers.time_unit or "not given"))
     if numbers.first_time is not None:
         assert numbers.last_time is not None
-        first, last = numbers.first_time, numbers.last_time
-        window = "" if numbers.span_median is None else f", median window {numbers.span_median:g}"
+        first, last, unit = numbers.first_time, numbers.last_time, numbers.time_unit
+        window = "" if numbers.span_median is None else f", median window {duration(numbers.span_median, unit)}"
         facts.add_row("times", f"{first:.10g} to {last:.10g}{window}")
-        if numbers.time_unit == "seconds" and _DATES[0] <= first <= last <= _DATES[1]:
-            days = [datetime.fromtimestamp(int(time), timezone.utc) for time in (first, last)]
-            facts.add_row("as dates", f"{days[0]:%Y-%m-%d %H:%M:%S} to {days[1]:%Y-%m-%d %H:%M:%S} UTC")
-    if numbers.gap_quantiles:
-        shown = ", ".join(f"{100 * q:g}% {value:.4g}" for q, value in numbers.gap_quantiles.items())
-        facts.add_row("gaps", f"mean {numbers.gap_mean:.4g}, ties {numbers.zero_gaps:.1%}")
+        if is_date([first, last], unit):
+            facts.add_row("as dates", f"{span(first, last, unit)} UTC")
+    if numbers.gap_quantiles and numbers.gap_mean is not None:
+        unit = numbers.time_unit
+        shown = ", ".join(f"{100 * q:g}% {duration(value, unit)}" for q, value in numbers.gap_quantiles.items())
+        facts.add_row("gaps", f"mean {duration(numbers.gap_mean, unit)}, ties {numbers.zero_gaps:.1%}")
         facts.add_row("", f"quantiles {shown}")
+    for doubt in doubts(numbers):
+        facts.add_row("looks wrong", escape(doubt), style="yellow")
     if numbers.flaws:
         for flaw in numbers.flaws:
             facts.add_row("flaw", escape(f"{flaw.kind}, {flaw.count:,} times; first: {flaw.error()}"), style="red")
@@ -98,6 +123,7 @@ def _print(title: str, numbers: Statistics, lines: list[str] | None = None) -> N
     edges = numbers.lengths.edges
     spans = [f"{a:g}" if b - a == 1 else f"{a:g} to {b - 1:g}" for a, b in pairwise(edges)]
     _bars("events in a sequence", dict(zip(spans, numbers.lengths.counts, strict=True)))
+    _bars("group", numbers.group_sizes, most=12)
     _bars("mark", numbers.mark_counts, most=30)
 
 

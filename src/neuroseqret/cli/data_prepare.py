@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import out as console
-from neuroseqret.cli.console import progress
-from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, REPAIR, read_repaired
+from neuroseqret.cli.console import progress, remarks
+from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, REPAIR, TIME_FORMAT, read_repaired
 from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from neuroseqret.readers.data_folder import DataFolder
 
 SETS = "audio, sports, celebrity, electricity, health, twitter or amazon"
+
+#: What a file without groups means for the data folder.
+WITHOUT_GROUPS = (
+    "NOTE: the file has no groups, so relevance is made from sub-sequences: each sequence is cut into windows, and the "
+    "windows of one sequence count as relevant to each other. The model learns to tell sequences apart, not kinds of "
+    "sequences, and the figures of 'evaluate' say how well it does that. If a column says which sequences belong "
+    "together, name it with --column group=COLUMN."
+)
 
 
 def prepare(
@@ -65,11 +74,13 @@ def prepare(
     ),
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,
+    time_format: str | None = TIME_FORMAT,
     time_unit: str | None = typer.Option(
         None, "--time-unit", metavar="UNIT", help="Name of the unit of time, saved with the data. Only with --from."
     ),
     repair: str | None = REPAIR,
     allow_pickle: bool = PICKLE,
+    as_json: bool = typer.Option(False, "--json", help="Print the counts of the data folder as JSON."),
 ) -> None:
     """Make a data folder to train and evaluate on.
 
@@ -87,7 +98,9 @@ def prepare(
     if file is not None:
         named = {"variant": variant, "min_events": min_events, "marks": marks, "most": most}
         _only_for("the named sets, not for --from", **named)
-        sequences = read_repaired(file, repair, format, column, time_unit, allow_pickle)
+        sequences = read_repaired(file, repair, format, column, time_unit, allow_pickle, time_format)
+        if relevance is None and sequences.groups is None:
+            remarks.print(WITHOUT_GROUPS, markup=False)
         made = recipes.prepare_sequences(
             sequences,
             out,
@@ -100,6 +113,7 @@ def prepare(
     else:
         recipes.module(str(name))  # report an unknown name before anything else
         _only_for("--from, not for the named sets", format=format, column=column, time_unit=time_unit, repair=repair)
+        _only_for("--from, not for the named sets", time_format=time_format)
         if raw is None:
             raise UserError(f"RAW_DIR is missing; give the folder with the raw files of {name}, see docs/datasets.md")
         given: dict[str, Any] = {"variant": variant, "events": events, "min_events": min_events, "marks": marks}
@@ -115,6 +129,9 @@ def prepare(
             progress=_recordings,
             **options,
         )
+    if as_json:
+        typer.echo(json.dumps({"folder": str(made.path), **made.meta["counts"]}, indent=1))
+        return
     _report(made)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import progress, remarks
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, UNKNOWN_MARKS, column_map
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.errors import UserError
 
 
@@ -21,6 +21,7 @@ def embed(
         False, "--query", help="Embed as queries, whose times are unwarped, instead of as corpus sequences."
     ),
     column: list[str] = COLUMNS,
+    time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
 ) -> None:
     """Write the vectors of sequences to a Parquet file.
@@ -46,7 +47,7 @@ def embed(
     count = 0
     with new_file(out) as temporary:
         writer = None
-        for batch in progress(scan_or_read(sequences, columns=column_map(column)), "embedding"):
+        for batch in progress(scan_or_read(sequences, **file_options(column, time_format)), "embedding"):
             batch = loaded.meaning.apply(batch, choice, sequences)
             vectors = loaded.embed(batch, "query" if query else "corpus", unknown_marks="keep")
             column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])

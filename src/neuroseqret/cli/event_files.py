@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -37,6 +37,12 @@ REPAIR = typer.Option(
 PICKLE = typer.Option(
     False, "--allow-pickle", help="Allow reading pickle files. Only containers and numbers are loaded from them."
 )
+TIME_FORMAT = typer.Option(
+    None,
+    "--time-format",
+    metavar="FORMAT",
+    help="How dates are written if not as 2024-03-01T09:14:07, for example '%d.%m.%Y %H:%M' or '%m/%d/%Y %I:%M %p'.",
+)
 UNKNOWN_MARKS = typer.Option(
     "error",
     "--unknown-marks",
@@ -53,7 +59,13 @@ ANY_FORMAT = (
 
 
 def read_repaired(
-    source: Path, repair: str | None, format: str | None, column: list[str], time_unit: str | None, allow_pickle: bool
+    source: Path,
+    repair: str | None,
+    format: str | None,
+    column: list[str],
+    time_unit: str | None,
+    allow_pickle: bool,
+    time_format: str | None = None,
 ) -> EventSequences:
     """Read a file, repair it as `--repair` says, and validate it."""
     from neuroseqret.data.repair import repair as apply_repairs
@@ -65,6 +77,7 @@ def read_repaired(
         columns=column_map(column),
         allow_pickle=allow_pickle,
         time_unit=time_unit,
+        time_format=time_format,
         validate=not repair,
     )
     if repair:
@@ -72,6 +85,11 @@ def read_repaired(
         remarks.print(f"repaired: {report}", markup=False)
         sequences.validate(source)
     return sequences
+
+
+def file_options(column: list[str], time_format: str | None) -> dict[str, Any]:
+    """Return the options of `read` that these options of the command line stand for."""
+    return {"columns": column_map(column), "time_format": time_format}
 
 
 def column_map(columns: list[str]) -> dict[str, str | None] | None:

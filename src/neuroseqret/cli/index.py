@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import out, progress, remarks
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, UNKNOWN_MARKS, column_map
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import SMALLEST, finite
 from neuroseqret.errors import UserError
@@ -91,6 +91,7 @@ def create(
         "windows do not overlap.",
     ),
     column: list[str] = COLUMNS,
+    time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
     as_json: bool = JSON,
 ) -> None:
@@ -103,7 +104,7 @@ def create(
 
     if step is not None and window is None and window_duration is None:
         raise UserError("--step needs --window or --window-duration; add one of them or leave out --step")
-    batches = _scan(corpus, read_card(model).meaning, column, unknown_marks)
+    batches = _scan(corpus, read_card(model).meaning, file_options(column, time_format), unknown_marks)
     first = list(islice(batches, 1))  # report a bad file before anything is written
     settings: dict[str, Any] = {"candidates": candidates, "fraction": fraction, "at_least": at_least}
     settings |= {"hash": hash_name, "bits": bits, "tables": tables, "table_bits": table_bits}
@@ -118,6 +119,7 @@ def add(
     corpus: Path = CORPUS,
     upsert: bool = typer.Option(False, "--upsert", help="Replace sequences whose id is already in the index."),
     column: list[str] = COLUMNS,
+    time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
     as_json: bool = JSON,
 ) -> None:
@@ -128,7 +130,8 @@ def add(
     from neuroseqret.index import Index
 
     index = Index.open(folder)
-    _add(index, _scan(corpus, index.config.meaning, column, unknown_marks), corpus, upsert, as_json)
+    batches = _scan(corpus, index.config.meaning, file_options(column, time_format), unknown_marks)
+    _add(index, batches, corpus, upsert, as_json)
 
 
 @index_app.command(cls=Command)
@@ -218,13 +221,13 @@ def check(folder: Path = INDEX, as_json: bool = JSON) -> None:
         remarks.print(f"{folder}: no flaws found", markup=False)
 
 
-def _scan(corpus: Path, meaning: Meaning, column: list[str], unknown_marks: str) -> Iterator[EventSequences]:
+def _scan(corpus: Path, meaning: Meaning, options: dict[str, Any], unknown_marks: str) -> Iterator[EventSequences]:
     """Read the corpus in batches, with marks numbered as the model's."""
     from neuroseqret.data.meaning import unknown_marks_choice
     from neuroseqret.readers import scan_or_read
 
     choice = unknown_marks_choice(unknown_marks)
-    batches = scan_or_read(_file(corpus), _BATCH, columns=column_map(column))
+    batches = scan_or_read(_file(corpus), _BATCH, **options)
     return (meaning.apply(batch, choice, corpus) for batch in batches)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import progress, remarks
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, UNKNOWN_MARKS, column_map
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.hits_output import FORMATS, print_hits
 from neuroseqret.errors import UserError
 
@@ -65,6 +65,7 @@ def search(
         10, "--explain-most", metavar="N", min=1, help="Number of queries to explain at most."
     ),
     column: list[str] = COLUMNS,
+    time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
 ) -> None:
     """Search an index with query sequences.
@@ -77,8 +78,8 @@ def search(
         raise UserError(f"no format is called {form!r}; choose one of {', '.join(FORMATS)}")
     if (sequences is None) == (not ids):
         raise UserError("name either a file of query sequences, or sequences of the index with --id")
-    if sequences is None and (query or limit is not None or column):
-        raise UserError("--query, --limit and --column are about a file of query sequences; leave them out with --id")
+    if sequences is None and (query or limit is not None or column or time_format):
+        raise UserError("--query, --limit, --column and --time-format are about a file; leave them out with --id")
     index = Index.open(folder)
     if explain is not None:
         from neuroseqret.explanation import explainable
@@ -96,7 +97,7 @@ def search(
         asked = index.view().whole(ids)
         found = index.search(id=ids, **options)
     else:
-        asked = _queries(index, sequences, query, limit, column, unknown_marks)
+        asked = _queries(index, sequences, query, limit, file_options(column, time_format), unknown_marks)
         found = index.search(asked, **options, unknown_marks="keep")  # decided already, where the file is known
     groups: list[str | None] = [None] * len(asked) if asked.groups is None else asked.groups.to_pylist()
     print_hits(found, groups, form, where=where, time_unit=index.config.time_unit)
@@ -107,14 +108,14 @@ def search(
 
 
 def _queries(
-    index: Index, file: Path, chosen: list[str], limit: int | None, column: list[str], unknown_marks: str
+    index: Index, file: Path, chosen: list[str], limit: int | None, options: dict[str, Any], unknown_marks: str
 ) -> EventSequences:
     """Read the queries, choose those that were asked for, and number their marks as the index does."""
     from neuroseqret.data.meaning import unknown_marks_choice
     from neuroseqret.readers import read
 
     choice = unknown_marks_choice(unknown_marks)
-    queries = read(file, columns=column_map(column))
+    queries = read(file, **options)
     if chosen:
         row_of = {name: row for row, name in enumerate(queries.ids.to_pylist())}
         if missing := [name for name in chosen if name not in row_of]:

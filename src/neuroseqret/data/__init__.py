@@ -14,5 +14,6 @@
 - `windows.py`: sequences cut into windows
 - `subsequences.py`: relevance for unlabelled data, from parts of the same sequence
 - `statistics.py`: the numbers that `neuroseqret data info` prints
+- `doubts.py`: what looks wrong with them
 - `batching.py`: padded tensors
 """

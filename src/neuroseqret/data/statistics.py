@@ -32,6 +32,7 @@ class Statistics:
     events: int
     marks: int  # size of the vocabulary
     groups: int | None
+    group_sizes: dict[str, int]  # sequences by group, largest first
     sources: int | None
     length_min: int | None
     length_median: float | None
@@ -90,6 +91,7 @@ def describe(sequences: EventSequences) -> Statistics:
         events=len(sequences.times),
         marks=sequences.num_marks,
         groups=_distinct(sequences, "group"),
+        group_sizes=_values(sequences, "group"),
         sources=_distinct(sequences, "source"),
         length_min=int(lengths.min()) if len(lengths) else None,
         length_median=float(np.median(lengths)) if len(lengths) else None,

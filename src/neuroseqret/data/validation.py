@@ -86,7 +86,7 @@ def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     yield from flaw(
         "negative mark",
         np.flatnonzero(marks < 0),
-        lambda e: f"mark is {marks[e]}",
+        lambda e: "mark is -1 or empty" if marks[e] == -1 else f"mark is {marks[e]}",
         "number marks from 0 or repair with 'drop'",
     )
     if sequences.mark_names is not None:

@@ -29,6 +29,7 @@ class Options:
     time_unit: str | None = None
     allow_pickle: bool = False
     validate: bool = True
+    time_format: str | None = None  # how dates are written, in the codes of strptime
 
     @classmethod
     def of(
@@ -38,6 +39,7 @@ class Options:
         time_unit: str | None = None,
         allow_pickle: bool = False,
         validate: bool = True,
+        time_format: str | None = None,
     ) -> Options:
         """Check what the caller gave."""
         roles: dict[str, str | None] = {}
@@ -55,7 +57,9 @@ class Options:
         if names is not None and len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise UserError(f"mark_names holds {twice!r} twice; give every mark its own name")
-        return cls(roles, names, time_unit, allow_pickle, validate)
+        if time_format is not None and "%" not in time_format:
+            raise UserError(f"time format {time_format!r}: write it with codes such as %d.%m.%Y %H:%M:%S")
+        return cls(roles, names, time_unit, allow_pickle, validate, time_format)
 
 
 def ask_for(word: str) -> str:

@@ -10,7 +10,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import frame
 from neuroseqret.readers.options import Options
-from neuroseqret.readers.registry import FORMATS, format_named
+from neuroseqret.readers.registry import FORMATS, Format, format_named
 from neuroseqret.readers.sniffing import sniff
 from neuroseqret.storage.reading import naming_path
 
@@ -28,6 +28,7 @@ def read(
     columns: Mapping[str, str | None] | None = None,
     mark_names: Sequence[str] | None = None,
     time_unit: str | None = None,
+    time_format: str | None = None,
     allow_pickle: bool = False,
     validate: bool = True,
 ) -> EventSequences:
@@ -40,10 +41,11 @@ def read(
       for events without marks);
     - `mark_names`: the names of the marks; marks that are text are numbered in this order, else in sorted order;
     - `time_unit`: the unit of the times; datetimes become seconds since 1970, with the unit `seconds`;
+    - `time_format`: how dates are written that are text, such as `"%d.%m.%Y %H:%M:%S"`; not needed for ISO dates;
     - `allow_pickle`: open pickles; even then nothing in them is run;
     - `validate`: if False, flaws stay in, for `neuroseqret.data.repair.repair`.
     """
-    options = Options.of(columns, mark_names, time_unit, allow_pickle, validate)
+    options = Options.of(columns, mark_names, time_unit, allow_pickle, validate, time_format)
     if (table := frame.as_table(source)) is not None:
         if format is not None:
             raise UserError(f"{frame.FRAME}: {format!r} is a file format; leave out format for a data frame")
@@ -56,6 +58,7 @@ def read(
     chosen = format_named(format or sniff(source, options.roles))
     if options.roles and not chosen.takes_column_map:
         raise UserError(f"{source}: {chosen.name} has fixed column names; leave out the column map")
+    _check_time_format(chosen, options, source)
     try:
         return _finish(chosen.read(source, options), options, source)
     except DataError as error:
@@ -72,6 +75,7 @@ def scan(
     columns: Mapping[str, str | None] | None = None,
     mark_names: Sequence[str] | None = None,
     time_unit: str | None = None,
+    time_format: str | None = None,
     validate: bool = True,
 ) -> Iterator[EventSequences]:
     """Yield the sequences of a file in batches of at most `batch_rows`, for files larger than memory.
@@ -81,8 +85,9 @@ def scan(
     """
     if batch_rows < 1:
         raise UserError(f"batch_rows is {batch_rows}; it must be 1 or more")
-    options = Options.of(columns, mark_names, time_unit, False, validate)
+    options = Options.of(columns, mark_names, time_unit, False, validate, time_format)
     chosen = format_named(format or sniff(path, options.roles))
+    _check_time_format(chosen, options, path)
     if chosen.scan is None:
         able = ", ".join(f.name for f in FORMATS.values() if f.scan)
         raise UserError(f"{path}: {chosen.name} cannot be read in batches; convert it to one of {able}")
@@ -95,6 +100,11 @@ def scan_or_read(path: str | PathLike[str], batch_rows: int = 8192, **options: A
     if FORMATS[format].scan is None:
         return iter([read(path, format=format, **options)])
     return scan(path, batch_rows, format=format, **options)
+
+
+def _check_time_format(chosen: Format, options: Options, path: str | PathLike[str]) -> None:
+    if options.time_format is not None and chosen.name not in ("long-csv", "long-parquet"):
+        raise UserError(f"{path}: times of the format {chosen.name} are numbers; leave out the time format")
 
 
 def _scan(batches: Iterator[EventSequences], options: Options, path: str | PathLike[str]) -> Iterator[EventSequences]:

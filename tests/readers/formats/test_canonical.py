@@ -86,8 +86,8 @@ def test_datetimes_become_seconds_to_the_last_tick(tmp_path: Path) -> None:
     ("columns", "message"),
     [
         ({"times": [[1.0], None], "marks": [[0], [0]]}, "sequence b: no times; drop the row"),
-        ({"times": [[1.0], [2.0, None]], "marks": [[0], [0, 1]]}, "sequence b: event 1: time (times) is null"),
-        ({"times": [[1.0], [2.0]], "marks": [[0], [None]]}, "sequence b: event 0: mark (marks) is null"),
+        ({"times": [[1.0], [2.0, None]], "marks": [[0], [0, 1]]}, "sequence b: event 1: time (times) is empty"),
+        ({"times": [[1.0], [2.0]], "marks": [[0], [None]]}, "sequence b: event 0: mark (marks) is empty"),
         ({"times": [[1.0], [2.0]], "marks": [[0], [0, 1]]}, "sequence b: 1 times but 2 marks; give one mark per"),
         ({"times": [[1.0], [2.0]], "marks": [[0], [2**40]]}, "sequence b: event 0: mark (marks) 1099511627776 is"),
         ({"times": [[1.0], [2.0]], "marks": [[0], [0.5]]}, "sequence b: event 0: mark (marks) 0.5 is not a 32-bit"),

@@ -44,14 +44,14 @@ def test_lifestream_asks_where_there_is_a_choice(tmp_path: Path) -> None:
     unknown = save(tmp_path / "b.parquet", a=["x"], b=["y"], event_time=[[1.0]], kind=[[1]])
     with pytest.raises(
         DataError,
-        match=r"it is not clear which column is the id; say '.*--column id=...', .* columns={'id': ...}; found: a, b",
+        match=r"it is not clear which column is the id; say --column id=..., .* columns={'id': ...}; found: a, b",
     ):
         read(unknown)
     assert read(unknown, columns={"id": "b"}).ids.to_pylist() == ["y"]
     unknown = save(tmp_path / "c.parquet", id=["x"], when=[[1.0]], kind=[[1]])
     with pytest.raises(
         DataError,
-        match=r"no list column 'event_time'; say '.*time=...', .* columns={'time': ...}; list columns: when, kind",
+        match=r"no list column 'event_time'; say --column time=..., .* columns={'time': ...}; list columns: when, kind",
     ):
         read(unknown)
     assert read(unknown, columns={"time": "when"}).times.tolist() == [1.0]

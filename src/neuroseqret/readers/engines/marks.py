@@ -30,7 +30,7 @@ def as_marks(
             return around_nulls(values, locate, -1, lambda known, where: as_marks(known, what, names, where))
         sequence, position = locate(first_null(values))
         raise DataError(
-            f"{what} is null",
+            f"{what} is empty",
             sequence=sequence,
             position=position,
             remedy="drop the event, give it a mark or repair with 'drop'",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ DATETIME_UNIT = "seconds"
 #: From here on a float64 cannot represent every whole number.
 LARGEST_EXACT = 1 << 53
 #: The remedy for text that is not a date.
-WRITE_DATES = "write dates as 2024-03-01 or 2024-03-01T09:14:07, with a zone or without"
+WRITE_DATES = (
+    "write dates as 2024-03-01 or 2024-03-01T09:14:07, with a zone or without, or say how they are written, for "
+    "example --time-format '%d.%m.%Y %H:%M', in Python time_format=..."
+)
 _WHOLE_TEXT = re.compile(r"\s*([+-]?[0-9]+)(\.0*)?\s*")
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -44,8 +48,41 @@ def as_dates(texts: pa.ChunkedArray, kind: pa.DataType, what: str, first_row: in
         for row, text in enumerate(texts.to_pylist()):
             if not _can_be(text, kind):
                 problem = f"row {first_row + row}: {what} is {text!r}, not a date like the first one"
-                raise DataError(problem, remedy=f"{WRITE_DATES}, all alike") from error
+                raise DataError(problem, remedy=f"{WRITE_DATES}; all alike") from error
         raise
+
+
+def as_formatted_dates(
+    texts: pa.ChunkedArray, written: str, what: str, name_row: Callable[[int], str]
+) -> pa.ChunkedArray:
+    """Convert dates that are written as the format `written` says, in the codes of strptime, to timestamps."""
+    plain = texts.cast(pa.string())
+    if re.search("%[fzZ]", written):  # Arrow knows neither fractions nor zones
+        return pa.chunked_array([_parsed(plain, written, what, name_row)])
+    parsed = pa.compute.strptime(plain, written, "us", error_is_null=True)
+    wrong = pa.compute.and_(parsed.is_null(), plain.is_valid())
+    if pa.compute.any(wrong, min_count=0).as_py():
+        row = int(np.argmax(np.asarray(wrong)))
+        raise _other_format(plain[row].as_py(), written, what, name_row(row))
+    return parsed
+
+
+def _parsed(texts: pa.ChunkedArray, written: str, what: str, name_row: Callable[[int], str]) -> pa.Array:
+    known: dict[str | None, datetime | None] = {None: None}
+    dates = []
+    for row, text in enumerate(texts.to_pylist()):
+        if text not in known:
+            try:
+                date = datetime.strptime(text, written)
+            except ValueError as error:
+                raise _other_format(text, written, what, name_row(row)) from error
+            known[text] = date if date.tzinfo is None else date.astimezone(timezone.utc).replace(tzinfo=None)
+        dates.append(known[text])
+    return pa.array(dates, pa.timestamp("us"))
+
+
+def _other_format(text: str, written: str, what: str, row: str) -> DataError:
+    return DataError(f"{row}: {what} is {text!r}, not written as {written!r}", remedy="correct it or --time-format")
 
 
 def _can_be(text: str | None, kind: pa.DataType) -> bool:
@@ -82,7 +119,7 @@ def as_times(values: pa.Array, what: str, locate: Locate, missing_ok: bool = Fal
             return around_nulls(values, locate, np.nan, lambda known, where: as_times(known, what, where))
         sequence, position = locate(first_null(values))
         raise DataError(
-            f"{what} is null", sequence=sequence, position=position, remedy="drop the event or repair with 'drop'"
+            f"{what} is empty", sequence=sequence, position=position, remedy="drop the event or repair with 'drop'"
         )
     if pa.types.is_float64(kind):
         return values.to_numpy(zero_copy_only=False)

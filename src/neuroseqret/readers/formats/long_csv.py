@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from os import PathLike, fspath
 from typing import Any
@@ -37,6 +37,7 @@ from neuroseqret.readers.engines.text import head_text, open_bytes
 from neuroseqret.readers.engines.times import (
     LARGEST_EXACT,
     WRITE_DATES,
+    as_formatted_dates,
     check_unit,
     first_rounded,
     is_datetime,
@@ -76,8 +77,11 @@ class _LongCsv:
         for name in (self.roles.get("id"), self.roles.get("group"), *_ALWAYS_TEXT):
             if name in self.types:
                 self.types[name] = pa.string()
-        self.types.update(self._time_types())
-        check_unit(self.types[self.roles["times"]], options.time_unit)
+        self.time_format = options.time_format
+        times = self._time_types() if self.time_format is None else self._formatted_types()
+        check_unit(times[self.roles["times"]], options.time_unit)
+        self.dates = [name for name, kind in times.items() if self.time_format and is_datetime(kind)]
+        self.types.update(times | dict.fromkeys(self.dates, pa.string()))
         self._seen_exact = False
 
     def _time_types(self) -> dict[str, pa.DataType]:
@@ -88,6 +92,12 @@ class _LongCsv:
             return {times: kind}
         bounds = self._first_values([self.roles[role] for role in ("start", "end") if role in self.roles])
         return {times: kind} | {name: time_type(text) for name, text in bounds.items() if not is_number(text)}
+
+    def _formatted_types(self) -> dict[str, pa.DataType]:
+        """Return the types if times are dates in a given format: `start` and `end` too, unless they are numbers."""
+        bounds = self._first_values([self.roles[role] for role in ("start", "end") if role in self.roles])
+        names = [self.roles["times"], *(name for name, text in bounds.items() if not is_number(text))]
+        return dict.fromkeys(names, pa.timestamp("us"))
 
     def _first_values(self, names: list[str]) -> dict[str, str]:
         """Return the first value of each of these columns that is not empty, as text."""
@@ -106,6 +116,11 @@ class _LongCsv:
         for table in self._parsed(self.types):
             if not self.missing_ok:
                 check_ids(table, self.roles, rows, self._name_row)
+            for name in self.dates:
+                dates = as_formatted_dates(
+                    table.column(name), str(self.time_format), f"column {name!r}", _shifted(self._name_row, rows)
+                )
+                table = table.set_column(table.column_names.index(name), name, dates)
             self._check_times(table.column(self.roles["times"]))
             rows += table.num_rows
             last = table.column(-1)[-1].as_py() if table.num_rows else last
@@ -177,6 +192,11 @@ class _LongCsv:
 
     def text_columns(self) -> list[str]:
         return [name for name in self.names if self.types[name] == _TEXT]
+
+
+def _shifted(name_row: Callable[[int], str], rows: int) -> Callable[[int], str]:
+    """Return a function that names rows of a part that begins after so many rows."""
+    return lambda row: name_row(rows + row)
 
 
 class _WithNewline:

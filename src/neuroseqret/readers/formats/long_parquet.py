@@ -27,7 +27,7 @@ from neuroseqret.readers.engines.parquet import (
     own_meaning,
     write_parquet,
 )
-from neuroseqret.readers.engines.times import as_dates, check_unit, is_datetime, time_type
+from neuroseqret.readers.engines.times import as_dates, as_formatted_dates, check_unit, is_datetime, time_type
 from neuroseqret.readers.engines.values import is_text
 from neuroseqret.readers.options import Options
 
@@ -55,6 +55,7 @@ class _LongTable:
         self.mark_names = options.mark_names or own_names
         self.time_unit = options.time_unit or own_unit
         self.missing_ok = not options.validate
+        self.time_format = options.time_format
         self.date_types = self._date_types()
         times = self.roles["times"]
         check_unit(self.date_types.get(times, self._type(times)), options.time_unit)
@@ -77,6 +78,8 @@ class _LongTable:
         """Return the type of a column of times; for text, by its first value."""
         if not is_text(self._type(name)):
             return self._type(name)
+        if self.time_format is not None:
+            return pa.timestamp("us")
         texts = (batch.column(0).drop_null() for batch in self.rows.batches(_BATCH_EVENTS, [name]))
         return time_type(next((str(column[0].as_py()) for column in texts if len(column)), ""))
 
@@ -90,10 +93,16 @@ class _LongTable:
             if not self.missing_ok:
                 check_ids(table, self.roles, rows, "row {}".format)
             for name, kind in self.date_types.items():
-                dates = as_dates(table.column(name), kind, f"column {name!r}", rows)
+                dates = self._dates(table.column(name), kind, f"column {name!r}", rows)
                 table = table.set_column(table.column_names.index(name), name, dates)
             yield table
             rows += len(batch)
+
+    def _dates(self, texts: pa.ChunkedArray, kind: pa.DataType, what: str, rows: int) -> pa.ChunkedArray:
+        """Convert dates that are text; `rows` is how many rows come before them."""
+        if self.time_format is None:
+            return as_dates(texts, kind, what, rows)
+        return as_formatted_dates(texts, self.time_format, what, lambda row: f"row {rows + row}")
 
     def assemble(self, table: pa.Table) -> EventSequences:
         made = assemble(table, self.roles, self.mark_names, self.layout, self.missing_ok)
