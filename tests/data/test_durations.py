@@ -44,8 +44,10 @@ def test_a_moment_is_a_date_only_if_it_counts_from_1970():
 def test_a_span_has_two_dates_or_none():
     assert span(1709284440, 1709370840, "seconds") == "2024-03-01 09:14 to 2024-03-02 09:14"
     assert span(1709251200, 1709337600, "seconds") == "2024-03-01 to 2024-03-02"
-    assert span(0, 1709284440, "seconds") == "0 s to 54.2 years"
+    assert span(0, 1709284440, "seconds") == "0 to 54.2 years"
     assert span(1, 2.5, None) == "1 to 2.5"
+    assert span(1, 2.5, "quarter notes") == "1 to 2.5 quarter notes"
+    assert span(1, 180, "seconds") == "1 s to 3 min"
 
 
 def test_units_and_numbers():

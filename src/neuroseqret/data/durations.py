@@ -76,10 +76,12 @@ def span(first: float, last: float, unit: str | None) -> str:
     """Return from when to when; both are dates, or neither is.
 
     >>> span(1709284440, 1709288040, "seconds"), span(0, 75, "minutes")
-    ('2024-03-01 09:14 to 10:14', '0 s to 75 min')
+    ('2024-03-01 09:14 to 10:14', '0 to 75 min')
     """
     if not is_date([first, last], unit):
-        return f"{duration(first, unit)} to {duration(last, unit)}"
+        begin, end = duration(first, unit), duration(last, unit)
+        same_unit = begin.partition(" ")[2] == end.partition(" ")[2]
+        return f"{begin.partition(' ')[0] if same_unit or not first else begin} to {end}"
     begin, end = _date(first, unit), _date(last, unit)
     day, _, clock = end.partition(" ")
     return f"{begin} to {clock if clock and begin.startswith(day) else end}"

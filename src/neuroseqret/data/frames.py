@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from neuroseqret.data.columns import CANONICAL
 from neuroseqret.errors import MissingExtraError
 
@@ -29,10 +31,24 @@ def to_pandas(sequences: EventSequences) -> pandas.DataFrame:
     return frame
 
 
-def to_polars(sequences: EventSequences) -> polars.DataFrame:
-    """Return the frame of `EventSequences.to_polars`."""
+def frame_of_pandas(table: pa.Table) -> pandas.DataFrame:
+    """Return any table as a frame of pandas."""
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("pandas", "frames", "to_pandas") from error
+    return table.to_pandas()
+
+
+def frame_of_polars(table: pa.Table) -> polars.DataFrame:
+    """Return any table as a frame of polars."""
     try:
         import polars
     except ImportError as error:
         raise MissingExtraError("polars", "frames", "to_polars") from error
-    return polars.DataFrame(polars.from_arrow(sequences.table))
+    return polars.DataFrame(polars.from_arrow(table))
+
+
+def to_polars(sequences: EventSequences) -> polars.DataFrame:
+    """Return the frame of `EventSequences.to_polars`."""
+    return frame_of_polars(sequences.table)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,12 @@ import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
 from neuroseqret.data.columns import FloatArray
+from neuroseqret.data.durations import span
 from neuroseqret.data.equality import same_tables
 from neuroseqret.errors import DataError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +66,25 @@ class EventSequence:
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal by value, so not hashable
 
     def __repr__(self) -> str:
-        unit = f" {self.time_unit}" if self.time_unit else ""
-        span = f", {self.times[0]:g} to {self.times[-1]:g}{unit}" if len(self) else ""
+        when = f", {span(float(self.times[0]), float(self.times[-1]), self.time_unit)}" if len(self) else ""
         group = f", group {self.group!r}" if self.group is not None else ""
-        return f"EventSequence({self.id!r}, {len(self)} events{span}{group})"
+        return f"EventSequence({self.id!r}, {_count(len(self), 'event')}{when}{group})"
+
+    def _repr_html_(self) -> str:
+        from neuroseqret.data.timelines import colours_of, legend, svg
+
+        colours = colours_of([self])
+        return f"<div>{escape(repr(self))}<br>{svg(self, colours)}<br>{legend([self], colours)}</div>"
+
+    def plot(self) -> Figure:
+        """Draw the sequence as a time line; return a Matplotlib figure."""
+        from neuroseqret.data.timelines import figure, heading
+
+        return figure([self], [self.id], heading(self))
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def batch_table(rows: Sequence[EventSequence]) -> pa.Table:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from neuroseqret.data import columns as arrow
 from neuroseqret.data import equality
 from neuroseqret.data.columns import CANONICAL, STRING, FloatArray, IntArray
+from neuroseqret.data.durations import is_date, span
 from neuroseqret.data.frames import to_pandas, to_polars
 from neuroseqret.data.sequence import EventSequence, batch_table
 from neuroseqret.errors import DataError
@@ -28,6 +29,7 @@ from neuroseqret.errors import DataError
 if TYPE_CHECKING:
     import pandas
     import polars
+    from matplotlib.figure import Figure
 
 __all__ = ["CANONICAL", "STRING", "EventSequence", "EventSequences", "FloatArray", "IntArray"]
 
@@ -307,14 +309,32 @@ class EventSequences(Sequence[EventSequence]):
 
     def __repr__(self) -> str:
         lengths = self.lengths
-        parts = [f"{len(self):,} sequences", f"{int(lengths.sum()):,} events", f"{self.num_marks} marks"]
+        counted = ((len(self), "sequence"), (int(lengths.sum()), "event"), (self.num_marks, "mark"))
+        parts = [f"{number:,} {thing}{'' if number == 1 else 's'}" for number, thing in counted]
         if len(self):
             parts.append(f"lengths {lengths.min()} to {lengths.max()}")
         if self.groups is not None:
             parts.append(f"{len(self.groups.drop_null().unique()):,} groups")
         if self.time_unit:
             parts.append(f"time in {self.time_unit}")
+        if len(self.times):
+            first, last = (float(edge) for edge in (np.nanmin(self.times), np.nanmax(self.times)))
+            if is_date([first, last], self.time_unit):
+                parts.append(span(first, last, self.time_unit))
         return f"EventSequences({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        from neuroseqret.data.timelines import table_of
+
+        return table_of(self)
+
+    def plot(self, most: int = 20) -> Figure:
+        """Draw the first sequences as time lines, at most so many; return a Matplotlib figure."""
+        from neuroseqret.data.timelines import figure
+
+        rows = list(self[:most])
+        title = f"{len(self):,} sequences" if len(rows) == len(self) else f"the first {most} of {len(self):,} sequences"
+        return figure(rows, [row.id for row in rows], title)
 
     # ---------------------------------------------------------------- change (each returns a new batch)
 

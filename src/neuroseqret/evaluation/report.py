@@ -7,16 +7,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import neuroseqret
+from neuroseqret.data.frames import frame_of_pandas, frame_of_polars
 from neuroseqret.data.sequences import FloatArray
+from neuroseqret.data.timelines import html_table
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import RankingTask
 from neuroseqret.evaluation.runner import Result
@@ -24,6 +27,10 @@ from neuroseqret.evaluation.significance import fisher_exact_test, holm, randomi
 from neuroseqret.measures.table import MEASURES
 from neuroseqret.readers.trec import write_run
 from neuroseqret.storage.files import new_folder
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 Test = Literal["randomisation", "fisher-exact"]
 LEVEL = 0.05
@@ -51,10 +58,7 @@ class Report:
     def __repr__(self) -> str:
         """Return the table as plain text: means in points with their `marks`, or why a method failed."""
         head = f"{self.data}, {self.task.split}: {len(self.task.queries):,} queries, {self.task.protocol} ranking, "
-        rows = [["", *MEASURES]]
-        for result in self.results:
-            cells = [f"{100 * result.mean(m):.1f}{self.marks(result.name, m)}" for m in MEASURES if not result.error]
-            rows.append([result.name, *(cells or [f"failed: {result.error}"])])
+        rows = self._cells()
         shapes = [max(len(row[k]) for row in rows if len(row) == len(rows[0])) for k in range(len(rows[0]))]
         first = max(len(row[0]) for row in rows)
         lines = [
@@ -62,6 +66,38 @@ class Report:
             for row in rows
         ]
         return "\n".join([f"{head}corpus {self.task.condition}", *(line.rstrip() for line in lines)])
+
+    def _cells(self) -> list[list[str]]:
+        """Return the table: the head, and one row per method."""
+        rows = [["", *MEASURES]]
+        for result in self.results:
+            cells = [f"{100 * result.mean(m):.1f}{self.marks(result.name, m)}" for m in MEASURES if not result.error]
+            rows.append([result.name, *(cells or [f"failed: {result.error}"])])
+        return rows
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        title = escape(repr(self).partition("\n")[0])
+        about = "† best, better than the next; ▲ ▼ better, worse than histogram (5 %, corrected)"
+        table = html_table(head, [[escape(cell) for cell in row] for row in rows])
+        return f"<div>{title}{table}<small>means in points; {about}</small></div>"
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per method: the means in 0..1, seconds, and why a method failed (null if it did not)."""
+        columns: dict[str, Any] = {"method": [r.name for r in self.results]}
+        for measure in MEASURES:
+            columns[measure] = pa.array([None if r.error else r.mean(measure) for r in self.results], pa.float64())
+        columns["seconds"] = [r.seconds for r in self.results]
+        columns["error"] = pa.array([r.error for r in self.results], pa.string())
+        return pa.table(columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return `to_arrow` as a data frame of pandas."""
+        return frame_of_pandas(self.to_arrow())
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return `to_arrow` as a data frame of polars."""
+        return frame_of_polars(self.to_arrow())
 
     @property
     def answered(self) -> list[Result]:

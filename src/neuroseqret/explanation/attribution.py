@@ -20,6 +20,7 @@ sequence, :math:`u(0) / \lVert u(v) \rVert`, is added to the rest. Then :math:`\
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,9 @@ from neuroseqret.models.self_attention.metric import Projection
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.markov_renewal import PARTS
 from neuroseqret.readers.coercion import Given, as_sequences
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Matrix = npt.NDArray[np.float64]
 
@@ -64,6 +68,12 @@ class Explanation:
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} {value:+.3f}" for name, value in self.parts.items())
         return f"Explanation({self.query.id!r}, {self.hit.id!r}, score {self.score:.3f}: {parts})"
+
+    def plot(self) -> Figure:
+        """Draw both sequences with the part of every event, all pairs, and the parts by kind: a Matplotlib figure."""
+        from neuroseqret.explanation.picture import figure_of
+
+        return figure_of(self)
 
     @property
     def pairs(self) -> Matrix:

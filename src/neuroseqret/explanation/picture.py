@@ -12,6 +12,7 @@ from neuroseqret.explanation.attribution import Explanation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _TALLEST = 0.38  # height of the largest bar; the two time lines are 1 apart
 _FOR, _AGAINST = "#0072B2", "#D55E00"
@@ -25,6 +26,11 @@ _COLOURS = (
 
 def picture(explanation: Explanation, path: str | PathLike[str]) -> None:
     """Write the explanation as a PNG."""
+    figure_of(explanation).savefig(path, format="png", dpi=120)
+
+
+def figure_of(explanation: Explanation) -> Figure:
+    """Draw the explanation."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -37,7 +43,7 @@ def picture(explanation: Explanation, path: str | PathLike[str]) -> None:
     query, hit = explanation.query, explanation.hit
     title = f"Why {_named(hit)} matches {_named(query)}: score {explanation.score:.3f}"
     figure.suptitle(title, fontsize=12, parse_math=False)  # ids may contain dollar signs
-    figure.savefig(path, format="png", dpi=120)
+    return figure
 
 
 def _named(sequence: EventSequence) -> str:

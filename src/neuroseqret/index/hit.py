@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from neuroseqret.data.frames import frame_of_pandas, frame_of_polars
 from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.errors import UserError
+from neuroseqret.index import hits_table
 
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from matplotlib.figure import Figure
+
+_IN_REPR = ("group", "offset", "stop", "metadata")
 #: Reads sequences by id.
 Fetch = Callable[[Sequence[str]], EventSequences]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hit:
     """One relevant sequence. In sub-sequence search `id` is that of the whole sequence, and `window` that of the part.
 
@@ -34,6 +44,10 @@ class Hit:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fetch": None}  # an open index cannot be pickled
+
+    def __repr__(self) -> str:
+        words = "".join(f", {name}={value!r}" for name, value in self.as_dict().items() if name in _IN_REPR)
+        return f"Hit({self.rank}: {self.id!r}, score={self.score:.4f}{words})"
 
     @property
     def sequence(self) -> EventSequence:
@@ -95,6 +109,28 @@ class Hits(list[Hit]):
     def sequences(self) -> EventSequences:
         """The events of all hits, in their order."""
         return _fetched(self)
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per hit: rank, score, id, and group, window and metadata where hits have them."""
+        return hits_table.to_arrow(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return `to_arrow` as a data frame of pandas."""
+        return frame_of_pandas(self.to_arrow())
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return `to_arrow` as a data frame of polars."""
+        return frame_of_polars(self.to_arrow())
+
+    def __repr__(self) -> str:
+        return hits_table.text(self)
+
+    def _repr_html_(self) -> str:
+        return hits_table.html(self)
+
+    def plot(self) -> Figure:
+        """Draw the query and its hits as time lines, one below the other; return a Matplotlib figure."""
+        return hits_table.plot(self)
 
 
 def _fetched(hits: Sequence[Hit]) -> EventSequences:

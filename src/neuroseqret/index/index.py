@@ -353,6 +353,14 @@ class Index:
         check_not_forked()
         return check_store(self._store, self.config, self.model) + verify(self.folder / "hot", self.config.dimension)
 
+    def __repr__(self) -> str:
+        config = self.config
+        rows, rest = self._store.count(), "windows" if config.settings.windowed else "sequences"
+        parts = [f"{rows:,} {rest}", f"{config.marks} marks" if config.marks is not None else None]
+        parts.append(f"time in {config.time_unit}" if config.time_unit else None)
+        parts += [f"candidates {config.settings.candidates}", f"model {config.model!r}"]
+        return f"Index({str(self.folder)!r}, {', '.join(part for part in parts if part)})"
+
     def __len__(self) -> int:
         """Return the number of sequences, or of windows if the index holds windows."""
         check_not_forked()

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_
 from neuroseqret.readers.data_folder import DataFolder
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.task import TrainingTask
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Scores = npt.NDArray[np.float32]
 Role = Literal["query", "corpus"]
@@ -148,6 +151,20 @@ class RelevanceModel(ABC):
     @abstractmethod
     def compute_scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
         """Return scores (queries, candidates); the marks of the sequences have the method's numbers."""
+
+    def __repr__(self) -> str:
+        parts = [] if self.preset is None else [f"preset {self.preset!r}"]
+        if (card := self.card) is None:
+            return f"{type(self).__name__}({', '.join([*parts, 'not trained'])})"
+        parts.append(f"{card.marks} marks")
+        if card.time_unit:
+            parts.append(f"time in {card.time_unit}")
+        parts += [f"validation {name} {100 * value:.1f}" for name, value in card.validation.items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def plot_training(self) -> Figure:
+        """Draw the loss and the validation of every phase of `fit`; return a Matplotlib figure."""
+        return self.log.figure()
 
     # ---------------------------------------------------------------- keep
 

@@ -44,7 +44,7 @@ def as_sequences(given: Any, what: str = "sequences", columns: ColumnMap | None 
     """Return what a user gave as a batch; `what` names it in errors.
 
     >>> as_sequences([(0.0, "in"), (2.5, "out")])
-    EventSequences(1 sequences, 2 events, 2 marks, lengths 2 to 2)
+    EventSequences(1 sequence, 2 events, 2 marks, lengths 2 to 2)
     >>> as_sequences({"a": [(0.0, "in"), (2.5, "out")], "b": [(1.0, "in")]}).ids.to_pylist()
     ['a', 'b']
     """

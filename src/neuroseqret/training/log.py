@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from neuroseqret.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class TrainingLog:
@@ -29,10 +34,18 @@ class TrainingLog:
         return "".join(json.dumps(r) + "\n" for r in rounded).encode()
 
     def picture(self) -> bytes:
-        """Draw the training curves as PNG: the smoothed loss of every phase, with validation on a second axis."""
+        """Return the training curves as PNG."""
+        stream = io.BytesIO()
+        self.figure().savefig(stream, format="png", dpi=110)
+        return stream.getvalue()
+
+    def figure(self) -> Figure:
+        """Draw the training curves: the smoothed loss of every phase, with validation on a second axis."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
+        if not self.records:
+            raise UserError("no training to draw: the model did not learn in steps, or was loaded from a folder")
         phases = list(dict.fromkeys(r["phase"] for r in self.records))
         figure = Figure(figsize=(4 * len(phases), 3), layout="constrained")
         FigureCanvasAgg(figure)
@@ -50,9 +63,7 @@ class TrainingLog:
                 right.plot([r["step"] for r in judged], [r["validation"] for r in judged], "o-C1", markersize=3)
                 right.set_ylabel("validation", color="C1")
             axis.set_ylabel("loss", color="C0")
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", dpi=110)
-        return stream.getvalue()
+        return figure
 
 
 def _smooth(values: list[float]) -> np.ndarray:
