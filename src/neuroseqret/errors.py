@@ -11,7 +11,7 @@ from os import PathLike
 
 # Control codes (a terminal obeys them), separators of lines, invisible characters that change the direction or the
 # order of text, tags, and halves of characters, which cannot be printed at all.
-_OBEYED = re.compile(
+OBEYED = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
@@ -31,7 +31,7 @@ def visible(text: object, keep: str = "") -> str:
         character = found.group()
         return character if character in keep else character.encode("unicode_escape").decode("ascii")
 
-    return _OBEYED.sub(escaped, str(text))
+    return OBEYED.sub(escaped, str(text))
 
 
 def one_line(text: object) -> str:

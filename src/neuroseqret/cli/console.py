@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from rich.console import Console
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -15,19 +18,31 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
+
+from neuroseqret.errors import OBEYED, visible
 
 T = TypeVar("T")
 NO_LIMIT = 100_000  # columns
 
+
+class VisibleConsole(Console):
+    """A console on which nothing that comes from outside moves the cursor or hides text: control codes are shown."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text, style, control) if control else Segment(visible(text, keep="\n"), style)
+
+
 # No emoji codes: a mark or a file may be named `:on:`.
 # A pipe or a file has no width, so that nothing is wrapped or cut there.
-out = Console(
+out = VisibleConsole(
     highlight=False,
     emoji=False,
     soft_wrap=not sys.stdout.isatty(),
     width=None if sys.stdout.isatty() else NO_LIMIT,
 )
-remarks = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+remarks = VisibleConsole(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def window_width() -> int | None:
@@ -46,3 +61,20 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
     )
     with Progress(*columns, console=remarks, transient=True, disable=not remarks.is_terminal) as bar:
         yield from bar.track(items, total=total, description=what)
+
+
+def print_json(content: Any) -> None:
+    """Print a value as JSON, with characters that a terminal would obey as JSON's own escapes."""
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=str)
+    typer.echo("\n".join(OBEYED.sub(lambda found: json.dumps(found.group())[1:-1], line) for line in text.split("\n")))
+
+
+def print_record(line: str) -> None:
+    """Print a line that programs read: exactly as it is to a pipe or a file, visible on a terminal."""
+    print(visible(line) if sys.stdout.isatty() else line)  # typer would take codes out of what a pipe gets
+
+
+def file_name_of(text: str, most: int = 100) -> str:
+    """Return a name for a file after an id: no separators, no control codes, and at most `most` bytes."""
+    plain = re.sub(r"[^\w.-]+", "_", text)
+    return plain.encode()[:most].decode(errors="ignore")

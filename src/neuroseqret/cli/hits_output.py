@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from neuroseqret.cli.console import out, remarks, window_width
+from neuroseqret.cli.console import out, print_json, print_record, remarks, window_width
 from neuroseqret.cli.text_table import Column, lines_of
 
 if TYPE_CHECKING:
@@ -29,10 +26,10 @@ def print_hits(
     """Print the hits of every query; `groups` are those of the queries. An empty answer says why it is empty."""
     if form == "trec":
         for line in trec_lines(found):
-            typer.echo(line)
+            print_record(line)
     elif form == "json":
         answer = _finite([as_json(hits, group) for hits, group in zip(found, groups, strict=True)])
-        typer.echo(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False, default=str))
+        print_json(answer)
     else:
         _print_tables(found, groups, where, time_unit)
         return

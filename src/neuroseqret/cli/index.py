@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from neuroseqret.cli.console import out, progress, remarks
+from neuroseqret.cli.console import out, print_json, progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import SMALLEST, finite
@@ -157,7 +156,7 @@ def remove(
     unknown = index.unknown(wanted)
     number = index.remove(wanted)
     if as_json:
-        _print_json({"removed": number, "unknown": unknown, **_size_of(index)})
+        print_json({"removed": number, "unknown": unknown, **_size_of(index)})
     else:
         remarks.print(f"{_counted(number, 'sequence')} removed; {_holds(index)}", markup=False)
     if unknown:
@@ -181,7 +180,7 @@ def compact(folder: Path = INDEX, as_json: bool = JSON) -> None:
     index.compact()
     after = index.info()["bytes_on_disk"]
     if as_json:
-        _print_json({"bytes_before": before, "bytes_after": after, **_size_of(index)})
+        print_json({"bytes_before": before, "bytes_after": after, **_size_of(index)})
     else:
         remarks.print(f"{folder}: {before:,} bytes before, {after:,} now; {_holds(index)}", markup=False)
 
@@ -193,7 +192,7 @@ def info(folder: Path = INDEX, as_json: bool = JSON) -> None:
 
     found = Index.open(folder).info()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     for name, value in found.items():
         if value is not None:
@@ -212,7 +211,7 @@ def check(folder: Path = INDEX, as_json: bool = JSON) -> None:
 
     flaws = Index.open(folder).check()
     if as_json:
-        _print_json({"flaws": flaws})
+        print_json({"flaws": flaws})
     for flaw in () if as_json else flaws:
         out.print(flaw, markup=False)
     if flaws:
@@ -243,7 +242,7 @@ def _add(index: Index, batches: Iterator[EventSequences], corpus: Path, upsert: 
     done = index.add(shown, upsert=upsert, unknown_marks="keep")  # decided by `_scan`, where the file is known
     index.refresh()
     if as_json:
-        _print_json({**asdict(done), **_size_of(index)})
+        print_json({**asdict(done), **_size_of(index)})
         return
     parts = [f"{_counted(done.added, 'sequence')} added"]
     if done.replaced:
@@ -267,10 +266,6 @@ def _holds(index: Index) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
 
 
 def _number_of_batches(corpus: Path) -> int | None:

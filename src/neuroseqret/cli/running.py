@@ -10,7 +10,7 @@ from contextlib import suppress
 import typer
 
 from neuroseqret.cli.console import remarks
-from neuroseqret.errors import UserError
+from neuroseqret.errors import UserError, one_line
 
 # The base class of usage errors. Since 0.26 typer has its own copy of click; before, it used the installed one.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -18,7 +18,9 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 def run_app(app: typer.Typer) -> None:
     """Run the program and exit; print each warning as one line."""
-    warnings.showwarning = lambda message, *_, **__: remarks.print(f"neuroseqret: note: {message}", markup=False)
+    warnings.showwarning = lambda message, *_, **__: remarks.print(
+        f"neuroseqret: note: {one_line(message)}", markup=False
+    )
     try:
         # Without standalone mode `typer.Exit` is returned as a value.
         sys.exit(app(standalone_mode=False))
@@ -42,5 +44,5 @@ def run_app(app: typer.Typer) -> None:
 
 
 def _stop(line: str, code: int) -> None:
-    remarks.print(f"neuroseqret: {' '.join(line.split())}", markup=False)
+    remarks.print(f"neuroseqret: {one_line(line)}", markup=False)
     sys.exit(code)

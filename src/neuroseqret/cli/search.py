@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from neuroseqret.cli.console import progress, remarks
+from neuroseqret.cli.console import file_name_of, progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.hits_output import FORMATS, print_hits
 from neuroseqret.errors import UserError
@@ -135,7 +134,7 @@ def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Pat
     best = index.get([found[row][0].window or found[row][0].id for row in chosen])
     written = 0
     for at, row in progress(enumerate(chosen), "explaining", len(chosen)):
-        name = re.sub(r"[^\w.-]+", "_", found[row].query)[:100]  # file names allow fewer characters than ids
+        name = file_name_of(found[row].query)
         try:
             why = explain(index.model, asked[row], best[at])
         except UserError as error:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
+from neuroseqret.errors import visible
+
 _GAP = "  "
 _SHORTEST = 12  # cells; a column that would be cut to less is left out
 
@@ -23,6 +25,10 @@ class Column:
     cells: Sequence[str]
     right: bool = False  # adjusted to the right
     essential: bool = False  # never cut, never left out
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", visible(self.name))  # here, as escapes take room
+        object.__setattr__(self, "cells", [visible(cell) for cell in self.cells])
 
     @property
     def width(self) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuroseqret.data.sequence import EventSequence
+from neuroseqret.errors import visible
 from neuroseqret.explanation.attribution import Explanation
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def figure_of(explanation: Explanation) -> Figure:
 
 
 def _named(sequence: EventSequence) -> str:
-    return f"{sequence.id} ({sequence.group})" if sequence.group else sequence.id
+    return visible(f"{sequence.id} ({sequence.group})" if sequence.group else sequence.id)
 
 
 def _time_lines(axes: Axes, explanation: Explanation) -> None:
@@ -67,7 +68,7 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
             axes.scatter(place[at], np.full(at.sum(), row), 42, colour.get(mark, "0.75"), zorder=2, edgecolors="white",
                          linewidths=0.5)  # fmt: skip
     names = query.mark_names or hit.mark_names
-    labels = [names[mark] if names and mark < len(names) else f"mark {mark}" for mark in common]
+    labels = [visible(names[mark]) if names and mark < len(names) else f"mark {mark}" for mark in common]
     for mark, label in zip(common, labels, strict=True):
         shown = label if len(label) < 46 else label[:44] + "…"
         axes.scatter(
@@ -78,7 +79,7 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     for text in legend.get_texts():
         text.set_parse_math(False)
     time_unit = query.time_unit or hit.time_unit
-    unit = f" {time_unit.split(' (')[0]}" if time_unit else ""
+    unit = f" {visible(time_unit.split(' (')[0])}" if time_unit else ""
     spans = [f"query\n{_span(query):.4g}{unit}", f"hit\n{_span(hit):.4g}{unit}"]
     axes.set_yticks([1, 0], spans, parse_math=False)
     axes.set_xticks([])

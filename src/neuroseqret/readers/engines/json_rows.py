@@ -8,12 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from neuroseqret.readers.engines.times import LARGEST_EXACT
+from neuroseqret.readers.limits import check_columns
 
 
 def table_from_rows(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return the rows as a table with one column per key, in order of appearance."""
     kept = list(rows)
     keys = dict.fromkeys(key for row in kept for key in row)
+    check_columns(len(keys), "different keys")
     return pa.table({key: _exact_array([row.get(key) for row in kept]) for key in keys})
 
 

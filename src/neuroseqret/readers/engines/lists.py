@@ -55,8 +55,11 @@ class ListLayout:
         missing_ok: bool = False,
     ) -> ListLayout:
         """Check the roles against the columns of the table; columns named `start`, `end`, `group` have these roles."""
-        if twice := next((name for name in schema.names if schema.names.count(name) > 1), None):
-            raise DataError(f"two columns are called {twice!r}", remedy="rename one of them")
+        seen: set[str] = set()
+        for name in schema.names:
+            if name in seen:
+                raise DataError(f"two columns are called {name!r}", remedy="rename one of them")
+            seen.add(name)
         own = {role: role for role in ("start", "end", "group") if role in schema.names and role not in roles}
         chosen = {role: name for role, name in {**own, **roles}.items() if name is not None}
         for role, name in chosen.items():

@@ -21,13 +21,14 @@ def names_in_sequences(columns: Sequence[str], roles: Mapping[str, str]) -> dict
     `start`, `end` or `group` that the caller excluded (`"start": None`) is left out.
     """
     own = {source: role for role, source in roles.items()}
+    taken = set(columns)
     names = {}
     for column in columns:
         if column in own or column not in CANONICAL:
             names[column] = own.get(column, column)
         elif column in REQUIRED or column in roles:
             names[column] = f"file_{column}"
-            while names[column] in columns:
+            while names[column] in taken:
                 names[column] += "_"
     return names
 

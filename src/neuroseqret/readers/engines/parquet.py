@@ -24,6 +24,8 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines import damage
 from neuroseqret.readers.engines.other_columns import numbers_if_all
+from neuroseqret.readers.engines.parquet_footer import decoded_bytes
+from neuroseqret.readers.limits import check_columns, check_expansion
 from neuroseqret.storage import seal
 from neuroseqret.storage.files import new_file
 
@@ -102,11 +104,13 @@ class ParquetParts:
         for part in self._paths:
             if seal.is_broken(part):
                 raise DataError("damaged: the checksum does not match", file=part, remedy="write or copy it again")
+            check_expansion(decoded_bytes(part), part)
         self._sealed = [seal.is_sealed(part) for part in self._paths]
         self.footers = [pq.read_metadata(part) for part in self._paths]
         self._in_files: pa.Schema = pq.read_schema(self._paths[0])
         for part in self._paths[1:]:
             self._check_alike(part, path)
+        check_columns(len(self._in_files.names))
         self._told = _partition_columns(path, self._paths)
         self.schema = _with_fields(self._in_files, self._told)
         self.rows = sum(footer.num_rows for footer in self.footers)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from neuroseqret.errors import DataError
+from neuroseqret.readers.limits import Limited
 
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -29,7 +30,7 @@ def open_bytes(path: str | PathLike[str]) -> Any:
         raise DataError(f"cannot be read ({error.strerror})", file=path, remedy="check the path") from error
     for magic, compression in _COMPRESSIONS.items():
         if head.startswith(magic):
-            return pa.input_stream(str(path), compression=compression)
+            return Limited(pa.input_stream(str(path), compression=compression), path)
     return pa.input_stream(str(path), compression=None)
 
 

@@ -31,6 +31,7 @@ from neuroseqret.readers.engines.other_columns import numbers_if_all
 from neuroseqret.readers.engines.text import open_bytes, whole_text
 from neuroseqret.readers.engines.times import LARGEST_EXACT, first_rounded
 from neuroseqret.readers.engines.values import is_text
+from neuroseqret.readers.limits import check_columns
 from neuroseqret.readers.options import Options
 from neuroseqret.storage.files import new_file
 
@@ -134,6 +135,7 @@ def _blocks(path: str | PathLike[str]) -> Iterator[tuple[pa.Table, int]]:
 def _parse_lines(lines: bytes, row: int) -> pa.Table:
     try:
         table = _parse_fast(lines, _TYPES)
+        check_columns(table.num_columns, "different keys")
         # Arrow reads text that looks like a date as a date; JSON has no dates, so it has to stay text.
         dated = [field for field in table.schema if _as_text(field.type) != field.type]
         if dated:

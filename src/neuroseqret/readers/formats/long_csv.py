@@ -21,6 +21,7 @@ import pyarrow.csv as pa_csv
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import damage_as_data_error, first_line
+from neuroseqret.readers.engines.formulas import defused, defused_name, restored, restored_name
 from neuroseqret.readers.engines.long_table import (
     LARGE_LIST,
     SEQUENCE,
@@ -44,6 +45,7 @@ from neuroseqret.readers.engines.times import (
     time_type,
 )
 from neuroseqret.readers.engines.values import NUMBER_PATTERN, WHOLE_PATTERN, is_number
+from neuroseqret.readers.limits import check_columns
 from neuroseqret.readers.options import Options
 from neuroseqret.storage.files import new_file
 
@@ -66,6 +68,7 @@ class _LongCsv:
         self.delimiter = find_delimiter(head)
         rows = csv.reader(io.StringIO(head, newline=""), delimiter=self.delimiter)
         self.names = next(row for row in rows if row)
+        check_columns(len(self.names))
         try:
             self.roles = find_roles(self.names, options.roles)
         except DataError:
@@ -148,7 +151,7 @@ class _LongCsv:
                     convert_options=convert,
                 )
                 for batch in reader:
-                    yield pa.Table.from_batches([batch])
+                    yield _restored(pa.Table.from_batches([batch]))
             except pa.ArrowInvalid as error:
                 self._check_quotes()
                 raise self._explained(first_line(error)) from error
@@ -190,6 +193,11 @@ class _LongCsv:
             remedy = WRITE_DATES
         return DataError(f"not readable as CSV ({placed})", remedy=remedy)
 
+    @property
+    def restored_roles(self) -> dict[str, str]:
+        """The columns of the roles, by the names that `_typed` gives them."""
+        return {role: restored_name(name) for role, name in self.roles.items()}
+
     def text_columns(self) -> list[str]:
         return [name for name in self.names if self.types[name] == _TEXT]
 
@@ -226,7 +234,7 @@ def read(path: str | PathLike[str], options: Options) -> EventSequences:
         table = pa.concat_tables(tables) if tables else pa.schema(file.types).empty_table()
         kinds = {name: _kind(table.column(name)) for name in file.text_columns()}
         names = options.mark_names or _names(file, kinds, _mark_texts(file, tables))
-        return assemble(_typed(table, kinds), file.roles, names, missing_ok=file.missing_ok)
+        return assemble(_typed(table, kinds), file.restored_roles, names, missing_ok=file.missing_ok)
 
 
 def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
@@ -241,9 +249,9 @@ def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterat
             texts.update(_mark_texts(file, [table]))
         names = options.mark_names or _names(file, kinds, texts)
         own = [name for name in file.names if name not in file.roles.values()]
-        layout = {name: LARGE_LIST if name in varying else SEQUENCE for name in own}
+        layout = {restored_name(name): LARGE_LIST if name in varying else SEQUENCE for name in own}
         for table in whole_sequences(file.tables(), file.roles):
-            made = assemble(_typed(table, kinds), file.roles, names, layout, file.missing_ok)
+            made = assemble(_typed(table, kinds), file.restored_roles, names, layout, file.missing_ok)
             for begin in range(0, len(made), batch_rows):
                 yield made[begin : begin + batch_rows]
 
@@ -251,7 +259,7 @@ def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterat
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
     """Write one line per event: `id`, `time`, `mark`, and other columns with one value per sequence or event."""
     table, _ = explode(sequences, NAMES, lists=False)
-    columns = {name: _writable(table.column(name)) for name in table.column_names}
+    columns = {defused_name(name): _writable(table.column(name)) for name in table.column_names}
     options = pa_csv.WriteOptions(delimiter="\t" if fspath(path).lower().endswith(".tsv") else ",")
     with new_file(path) as temporary:
         pa_csv.write_csv(pa.table(columns), temporary, options)
@@ -263,7 +271,21 @@ def _writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return pa.chunked_array([pa.array([value and value.hex() for value in column.to_pylist()], pa.string())])
     plain = pa.types.is_primitive(kind) and not pa.types.is_duration(kind) and not pa.types.is_float16(kind)
-    return column if plain else column.cast(pa.large_string())
+    return column if plain else defused(column.cast(pa.large_string()))
+
+
+def _restored(table: pa.Table) -> pa.Table:
+    """Return the table without the apostrophes that `write` puts before formulas."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            chunks = [
+                pa.DictionaryArray.from_arrays(chunk.indices, restored(chunk.dictionary))
+                for chunk in table.column(at).chunks
+            ]
+            table = table.set_column(at, field.name, pa.chunked_array(chunks, field.type))
+        elif pa.types.is_string(field.type):
+            table = table.set_column(at, field.name, restored(table.column(at)))
+    return table
 
 
 def _mistakes(path: str | PathLike[str]) -> AbstractContextManager[None]:
@@ -311,5 +333,6 @@ def _typed(table: pa.Table, kinds: Mapping[str, int]) -> pa.Table:
     columns: dict[str, Any] = {}
     for name in table.column_names:
         column = table.column(name)
-        columns[name] = column.cast(pa.string()).cast(_KINDS[kinds[name]]) if name in kinds else column
+        typed = column.cast(pa.string()).cast(_KINDS[kinds[name]]) if name in kinds else column
+        columns[restored_name(name)] = typed
     return pa.table(columns)
