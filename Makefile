@@ -12,7 +12,7 @@ demo: $(STAMP)
 
 test: lint
 	@echo "test: all tests on $$(nproc 2>/dev/null || echo 2) cores"
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(STAMP)
 	@echo "lint: ruff, mypy, import contract"

@@ -91,6 +91,12 @@ def create(
     ),
     column: list[str] = COLUMNS,
     time_format: str | None = TIME_FORMAT,
+    engine: str | None = typer.Option(
+        None,
+        "--engine",
+        metavar="URL",
+        help="Server that finds the candidates, for example milvus://host:19530/collection. The collection is made.",
+    ),
     unknown_marks: str = UNKNOWN_MARKS,
     as_json: bool = JSON,
 ) -> None:
@@ -108,7 +114,7 @@ def create(
     settings: dict[str, Any] = {"candidates": candidates, "fraction": fraction, "at_least": at_least}
     settings |= {"hash": hash_name, "bits": bits, "tables": tables, "table_bits": table_bits}
     settings |= {"window_events": window, "window_duration": window_duration, "window_step": step}
-    made = Index.create(model, target, **settings)
+    made = Index.create(model, target, engine=engine, **settings)
     _add(made, chain(first, batches), corpus, upsert=False, as_json=as_json)
 
 
@@ -218,6 +224,22 @@ def check(folder: Path = INDEX, as_json: bool = JSON) -> None:
         raise typer.Exit(1)
     if not as_json:
         remarks.print(f"{folder}: no flaws found", markup=False)
+
+
+@index_app.command(cls=Command)
+def sync(
+    folder: Path = INDEX,
+    anew: bool = typer.Option(False, "--anew", help="Empty the engine's collection and fill it again."),
+) -> None:
+    """Bring the engine of an index in line with what the index holds.
+
+    Opening an index does this after a crash. Run it after the engine itself was restored, emptied or changed.
+    """
+    from neuroseqret.index import Index
+
+    index = Index.open(folder)
+    done = index.sync(anew)
+    remarks.print(f"{index.info()['engine']}: {done.added:,} added, {done.removed:,} removed", markup=False)
 
 
 def _scan(corpus: Path, meaning: Meaning, options: dict[str, Any], unknown_marks: str) -> Iterator[EventSequences]:

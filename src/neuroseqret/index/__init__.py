@@ -15,6 +15,8 @@ Writing:
     lance_files.py   its files: which are safe from a power cut
     lance_recovery.py  reads back what it wrote; goes back to a readable version
 
+    engines/         servers that find candidates in place of the hot structure, such as Milvus
+
 Searching:
 
     search.py        one search, from the query's embedding to its hits

@@ -5,6 +5,7 @@ INDEX/model/       the model folder that made the embeddings
 INDEX/store/       sequences, embeddings and metadata: the truth; `synced.json` names the last version that is safe
 INDEX/hot/         derived from the store: memory-mapped arrays for search; rebuilt if missing, damaged or too old
 INDEX/*.lock       locks of processes that write or build
+INDEX/engine*      with an engine: the hash function of its binary codes; a mark while a change is on its way there
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class IndexConfig(BaseModel):
     mark_names: tuple[str, ...] | None = None
     time_unit: str | None = None
     settings: IndexSettings
+    engine: str | None = None  # address of the server that candidates are found by; None: this library finds them
+    identity: str | None = None  # which index a collection of the engine belongs to
 
     @property
     def meaning(self) -> Meaning:

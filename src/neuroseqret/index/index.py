@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -25,6 +26,10 @@ from neuroseqret.errors import UserError
 from neuroseqret.index import rows
 from neuroseqret.index.check import check_store
 from neuroseqret.index.config import IndexConfig, IndexSettings, create_folder, make_settings, read_config
+from neuroseqret.index.engines import Mirror, check_address, open_engine
+from neuroseqret.index.engines.codes import HASH_FILE
+from neuroseqret.index.engines.engine_view import EngineView
+from neuroseqret.index.engines.mirror import FolderMarks, Synced
 from neuroseqret.index.filters import Where
 from neuroseqret.index.forked import check_not_forked
 from neuroseqret.index.hit import Hits
@@ -58,7 +63,8 @@ class Index:
 
     def __init__(self, folder: Path, config: IndexConfig, store: Store, model: Embedder | None = None) -> None:
         self.folder, self.config, self._store = folder, config, store
-        self._reader, self._writer = Reader(folder, store, config), Writer(store, config)
+        self._mirror = None if config.engine is None else _mirror(folder, store, config)
+        self._reader, self._writer = Reader(folder, store, config), Writer(store, config, self._mirror)
         if model is not None:
             self.model = model
 
@@ -70,6 +76,7 @@ class Index:
         corpus: Given | Iterable[EventSequences] | None = None,
         *,
         columns: ColumnMap | None = None,
+        engine: str | None = None,
         **settings: Any,
     ) -> Index:
         """Make an index for a model (or a model folder), and add the sequences of `corpus` if it is given.
@@ -79,8 +86,13 @@ class Index:
         `settings` are the fields of `IndexSettings`: `candidates` (`auto`, `exhaustive`, `cells`, `buckets`,
         `hamming`), `fraction`, `at_least`, `hash`, `hash_preset`, `bits`, `tables`, `table_bits`, and for sub-sequence
         search `window_events` or `window_duration`, with `window_step`.
+
+        `engine` is the address of a server that finds the candidates, such as `milvus://host:19530/collection`; the
+        collection is made. Without one, this library finds them.
         """
         check_not_forked()
+        if engine is not None:
+            check_address(engine)
         chosen = make_settings(settings)
         embedder = _embedder(model if isinstance(model, RelevanceModel) else methods.load(model))
         target = Path(folder)
@@ -90,7 +102,7 @@ class Index:
         def fill(temporary: Path) -> IndexConfig:
             saved = read_saved(embedder.save(temporary / "model"))
             LanceStore.create(temporary / "store", rows.base_schema(dimension))
-            return IndexConfig(
+            config = IndexConfig(
                 model=embedder.name,
                 dimension=dimension,
                 tensors_blake2b=saved.tensors_blake2b,
@@ -98,7 +110,12 @@ class Index:
                 mark_names=saved.card.mark_names,
                 time_unit=saved.card.time_unit,
                 settings=chosen,
+                engine=engine,
+                identity=None if engine is None else uuid.uuid4().hex,
             )
+            if engine is not None:
+                open_engine(engine, config, target / HASH_FILE).make()
+            return config
 
         config = create_folder(target, fill)
         made = cls(target, config, LanceStore.open(target / "store"), embedder)
@@ -120,6 +137,8 @@ class Index:
         opened = cls(target, config, LanceStore.open(target / "store"), model)
         opened._store.refresh()
         rows.check_layout(opened._store, config, target)
+        if opened._mirror is not None:
+            opened._mirror.heal()
         return opened
 
     @cached_property
@@ -177,12 +196,29 @@ class Index:
         """Merge the small files of the store and rebuild the structure that searches read."""
         check_not_forked()
         self._writer.compact()
-        self._reader.rebuild()
+        if self._mirror is None:
+            self._reader.rebuild()
+        elif self.config.settings.candidates == "hamming":
+            self.sync(anew=True)
+        else:
+            self._mirror.engine.tidy()
+
+    def sync(self, anew: bool = False) -> Synced:
+        """Bring the engine in line with what the index holds; with `anew`, empty it and fill it again.
+
+        Filling it again also fits the hash function of binary codes again.
+        """
+        check_not_forked()
+        if self._mirror is None:
+            raise UserError(f"{self.folder}: the index has no engine, so there is nothing to bring in line")
+        with self._store.turn():
+            return self._mirror.rebuild() if anew else self._mirror.sync()
 
     def refresh(self) -> None:
         """Read the newest commit and rebuild the search structure if it is due, so that the next search need not."""
         check_not_forked()
-        self._reader.snapshot()
+        if self._mirror is None:
+            self._reader.snapshot()
 
     # ---------------------------------------------------------------- ask
 
@@ -262,6 +298,8 @@ class Index:
     def view(self) -> View:
         """Return the newest commit, to ask several questions of the same state of the corpus."""
         check_not_forked()
+        if self._mirror is not None:
+            return EngineView(self._mirror.engine, self._reader, self.config)
         snapshot, version = self._reader.newest()
         return View(snapshot, version, self._reader, self.config)
 
@@ -351,7 +389,8 @@ class Index:
         length and some are computed again, and the search structure is compared with its checksums.
         """
         check_not_forked()
-        return check_store(self._store, self.config, self.model) + verify(self.folder / "hot", self.config.dimension)
+        flaws = check_store(self._store, self.config, self.model) + verify(self.folder / "hot", self.config.dimension)
+        return flaws if self._mirror is None else flaws + self._mirror.differences()
 
     def __repr__(self) -> str:
         config = self.config
@@ -364,12 +403,30 @@ class Index:
     def __len__(self) -> int:
         """Return the number of sequences, or of windows if the index holds windows."""
         check_not_forked()
+        if self._mirror is not None:
+            self._store.refresh()
+            return self._store.count()
         return self._reader.snapshot().count
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds and how it searches."""
         check_not_forked()
-        snapshot, config = self._reader.snapshot(), self.config
+        config = self.config
+        if self._mirror is not None:
+            return {
+                "folder": str(self.folder),
+                "model": config.model,
+                "windows" if config.settings.windowed else "sequences": len(self),
+                "dimension": config.dimension,
+                "marks": config.marks,
+                "mark_names": config.mark_names,
+                "time_unit": config.time_unit,
+                "engine": str(self._mirror.engine.address),
+                "candidates": self._mirror.engine.method,
+                "bytes_on_disk": sum(f.stat().st_size for f in self.folder.rglob("*") if f.is_file()),
+                "library_version": config.library_version,
+            }
+        snapshot = self._reader.snapshot()
         return {
             "folder": str(self.folder),
             "model": config.model,
@@ -402,6 +459,11 @@ def _windows_of(settings: IndexSettings, count: int) -> dict[str, Any]:
         "window_duration": settings.window_duration,
         "window_step": int(step or 0) if by_events else step,
     }
+
+
+def _mirror(folder: Path, store: Store, config: IndexConfig) -> Mirror:
+    assert config.engine is not None
+    return Mirror(store, open_engine(config.engine, config, folder / HASH_FILE), FolderMarks(folder))
 
 
 def _embedder(model: RelevanceModel) -> Embedder:

@@ -164,21 +164,21 @@ class Search:
         rows, scores = found.rows[: self.options.k], found.scores.tolist()
         records = self.snapshot.records(rows)
         if not self.config.settings.windowed:
-            return [_hit(record, scores[at], at + 1) for at, record in enumerate(records)]
+            return [sequence_hit(record, scores[at], at + 1) for at, record in enumerate(records)]
         lengths = self.snapshot.lengths(rows).tolist()
-        return [_window_hit(record, scores[at], at + 1, lengths[at]) for at, record in enumerate(records)]
+        return [window_hit(record, scores[at], at + 1, lengths[at]) for at, record in enumerate(records)]
 
 
-def _hit(record: dict[str, Any], score: float, rank: int) -> Hit:
+def sequence_hit(record: dict[str, Any], score: float, rank: int) -> Hit:
     """Return a hit of a whole sequence."""
     metadata = {name: value for name, value in record.items() if name not in _NOT_METADATA and value is not None}
     return Hit(record["id"], score, rank, metadata, record.get("group"))
 
 
-def _window_hit(record: dict[str, Any], score: float, rank: int, length: int) -> Hit:
+def window_hit(record: dict[str, Any], score: float, rank: int, length: int) -> Hit:
     """Return a hit of a window of so many events: its id is that of the whole sequence."""
     return replace(
-        _hit(record, score, rank),
+        sequence_hit(record, score, rank),
         id=record[PARENT],
         window=record["id"],
         offset=record[OFFSET],

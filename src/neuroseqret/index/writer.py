@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from neuroseqret.data.sequences import STRING, EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index import rows
 from neuroseqret.index.config import IndexConfig
+from neuroseqret.index.engines import Mirror
 from neuroseqret.index.keys import KeySet, hash_strings
 from neuroseqret.index.store import DIGEST, KEY, SERIAL, Conflict, Store, first_serial
 from neuroseqret.models.base import Embedder
@@ -52,8 +54,8 @@ class Writer:
 
     _version: int  # of the store, when its keys were read
 
-    def __init__(self, store: Store, config: IndexConfig) -> None:
-        self.store, self.config = store, config
+    def __init__(self, store: Store, config: IndexConfig, mirror: Mirror | None = None) -> None:
+        self.store, self.config, self.mirror = store, config, mirror
         self._keys_lock = threading.Lock()  # guards the known keys from other threads
         self._forget()
 
@@ -104,12 +106,17 @@ class Writer:
         """Write rows in place of those with a replaced key, on top of the version whose keys were read."""
         serial = first_serial(self._version)
         table = rows.to_rows(parts, embeddings, keys, events, serial, self.config.settings.windowed)
-        if len(replaced):
-            done = self.store.replace(table, replaced.tolist(), self._version)
-        else:
-            done = self.store.put(table, self._version)
+        with self._mirrored(table, replaced):
+            if len(replaced):
+                done = self.store.replace(table, replaced.tolist(), self._version)
+            else:
+                done = self.store.put(table, self._version)
         self._known.add(keys, events)
         self._version, self._last_serial, self._rows = done.version, serial + len(parts) - 1, done.count()
+
+    def _mirrored(self, rows: pa.Table | None, removed: Hashes) -> AbstractContextManager[None]:
+        """Make the block's commit in the engine too, if the index has one."""
+        return nullcontext() if self.mirror is None else self.mirror.change(rows, removed.tolist())
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove sequences with all their windows by id; skip unknown ids. Return how many were removed."""
@@ -119,7 +126,8 @@ class Writer:
             self._read_keys()
             present = keys[self._known.find(keys)[0]]
             if len(present):
-                self.store.delete(present.tolist())
+                with self._mirrored(None, present):
+                    self.store.delete(present.tolist())
                 self._forget()
             return len(present)
 

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -54,10 +54,13 @@ class Filter:
         except Unusable as error:
             raise _as_user_error(given, error) from error
 
-    def for_columns(self, schema: pa.Schema) -> str:
-        """Return the condition as SQL for a store with these columns; raise a `UserError` if it does not fit them."""
+    def for_columns(self, schema: pa.Schema, to_language: Callable[[Condition], str] = to_sql) -> str:
+        """Return the condition for a store with these columns, as SQL or in the language of an engine.
+
+        Raise a `UserError` if it does not fit the columns, or if the language cannot say it.
+        """
         try:
-            return to_sql(fit_to_columns(self.condition, schema))
+            return to_language(fit_to_columns(self.condition, schema))
         except Unusable as error:
             raise _as_user_error(self.given, error) from error
 
