@@ -99,6 +99,8 @@ def test_other_models_and_endless_sequences_are_refused(data: tuple[EventSequenc
     corpus, queries = data
     with pytest.raises(UserError, match="only a 'self' model"):
         explain(make("random"), queries[0], corpus[0])
+    with pytest.raises(UserError, match=r"takes a model first, such as index\.model, not EventSequences"):
+        explain(corpus, queries[0], corpus[0])  # type: ignore[arg-type]
     with pytest.raises(UserError, match="do not split over events"):
         explain(SelfAttention(vector={"fisher": "all"}), queries[0], corpus[0])
     preset, settings = VARIANTS["linear head"]

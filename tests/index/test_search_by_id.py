@@ -26,6 +26,9 @@ def test_an_indexed_sequence_finds_what_it_finds_as_a_query_without_itself(tiny,
     assert len(index.search(id="s3", k=5)) == 5
     assert [hits.query for hits in index.search(id=["s7", "s3", "s7"], k=2)] == ["s7", "s3", "s7"]
     assert found(index.search(id=["s7", "s3"])[1]) == found(index.search(id="s3"))
+    # Ids as the columns of sequences hold them.
+    assert found(index.search(id=corpus.ids[3])) == found(index.search(id="s3"))
+    assert [hits.query for hits in index.search(id=corpus.ids[:2])] == ["s0", "s1"]
 
 
 def test_itself_is_left_out_before_expanding_and_reranking(tiny, tmp_path):

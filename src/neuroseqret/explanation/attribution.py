@@ -99,6 +99,8 @@ class Explanation:
 
 def explainable(model: RelevanceModel) -> SelfAttention:
     """Return the model if its scores can be split over events; raise a `UserError` otherwise."""
+    if not isinstance(model, RelevanceModel):
+        raise UserError(f"explain takes a model first, such as index.model, not {type(model).__name__}")
     if not isinstance(model, SelfAttention):
         raise UserError(
             f"only a 'self' model can be explained, and this is {model.name!r}; explain its first stage instead"

@@ -266,6 +266,7 @@ class Index:
         compares the query with every sequence. `expand` searches a second time with the query moved towards its best
         hits. `fraction` and `at_least` override how much of the corpus is compared. `unknown_marks` is as in `add`.
         """
+        id = id.as_py() if isinstance(id, pa.Scalar) else id
         check_not_forked()
         view = self.view()
         many, own_rows, one = self._asked(view, queries, id, events, columns)
@@ -476,7 +477,8 @@ def _embedder(model: RelevanceModel) -> Embedder:
 
 
 def _names(ids: str | Sequence[str]) -> list[str]:
-    names = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, str) else [ids]
+    given = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, (str, pa.Scalar)) else [ids]
+    names = [one.as_py() if isinstance(one, pa.Scalar) else one for one in given]  # `corpus.ids` is an Arrow column
     for name in names:
         if not isinstance(name, str):
             raise UserError(f"ids must be strings, not {type(name).__name__} ({name!r})")
