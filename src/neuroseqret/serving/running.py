@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -120,6 +119,10 @@ def _serve(settings: ServerSettings, bound: socket.socket, started: Callable[[],
 
 def _allow_many_connections() -> None:
     """Open as many files as the system allows: every idle connection is one."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,29 +1,19 @@
-"""Let writers take turns: an advisory lock on a file, which the system releases when its holder dies."""
+"""Let writers take turns: a lock on a file, on every platform, which the system releases when its holder dies."""
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOENT
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from neuroseqret.errors import UserError
 
 TIMEOUT = 60.0  # seconds
-_SHORTEST, _LONGEST = 0.001, 0.05  # seconds between two attempts
-_open: set[int] = set()  # descriptors of the locks that this process holds or waits for
-
-
-def _close_in_child() -> None:
-    """Close what a child inherits by a fork: it would hold the lock for as long as it lives."""
-    for descriptor in _open:
-        os.close(descriptor)
-    _open.clear()
-
-
-os.register_at_fork(after_in_child=_close_in_child)
+_PAUSE = 0.01  # seconds between two attempts
 
 
 @contextmanager
@@ -31,39 +21,29 @@ def held(file: Path, wait: bool = True, timeout: float | None = None) -> Iterato
     """Hold the lock during the block and give True; without `wait`, give False if another process holds it.
 
     A `UserError` says so if the file cannot be opened, or if the lock is not free within `timeout` seconds (`TIMEOUT`
-    if None).
+    if None). A child that is forked in the block neither holds the lock nor frees it.
     """
+    seconds = (TIMEOUT if timeout is None else timeout) if wait else 0.0
+    # Not thread-local: it may be freed by another thread. No soft lock: that one stays when its holder is killed.
+    lock = FileLock(file, thread_local=False, fallback_to_soft=False)
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise UserError(f"{file}: the lock cannot be taken ({error.strerror or error}); check the folder") from error
-    _open.add(descriptor)
-    try:
-        seconds = (TIMEOUT if timeout is None else timeout) if wait else 0.0
-        taken = _take(descriptor, seconds)
-        if wait and not taken:
+        if not file.parent.is_dir():  # the library would make it
+            raise FileNotFoundError(ENOENT, "No such file or directory")
+        lock.acquire(timeout=seconds, poll_interval=_PAUSE)
+    except Timeout:
+        if wait:
             raise UserError(
                 f"{file}: another process has held this lock for {seconds:.0f} seconds; try again when it is done, or "
-                f"end it if it hangs ('fuser {file}' names it)"
-            )
-        yield taken
+                "end it if it hangs"
+            ) from None
+        yield False
+        return
+    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{file}: the lock cannot be taken ({reason}); check the folder") from error
+    owner = os.getpid()
+    try:
+        yield True
     finally:
-        if descriptor in _open:  # otherwise this is a child that was forked in the block
-            _open.discard(descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for a child that was forked before the descriptor was noted
-            os.close(descriptor)
-
-
-def _take(descriptor: int, seconds: float) -> bool:
-    """Try to take the lock until the time is over; return whether it was taken."""
-    end, pause = time.monotonic() + seconds, _SHORTEST
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            left = end - time.monotonic()
-            if left <= 0:
-                return False
-        time.sleep(min(pause, left))
-        pause = min(2 * pause, _LONGEST)
+        if os.getpid() == owner:
+            lock.release()

@@ -16,6 +16,8 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Return when the names in a folder are on the disk; a new or renamed file is lost without its name."""
+    if os.name == "nt":  # Windows cannot open folders, and writes their names with the files
+        return
     try:
         _sync(folder)
     except OSError as error:
@@ -40,7 +42,7 @@ def make_folders(folder: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)  # Windows syncs what is open to write
     try:
         os.fsync(descriptor)
     finally:
