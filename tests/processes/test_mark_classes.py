@@ -15,6 +15,7 @@ from neuroseqret.explanation import explain
 from neuroseqret.models.cross.cross_attention import CrossAttention
 from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
 from neuroseqret.models.self_attention.model import SelfAttention
+from neuroseqret.models.self_attention.network import RelevanceNetwork
 from neuroseqret.processes.mark_classes import MarkClasses, shared_classes
 
 MARKS, GROUPS = 5000, 8
@@ -86,7 +87,9 @@ def test_vectors_do_not_grow_with_the_marks():
     assert model.marks == CORPUS.num_marks > 4000
     assert model.markov is not None
     assert model.markov.size < 3000
-    assert model.network.fisher_size == 66 * 9
+    neural = SelfAttention("neural", **SMALL)
+    neural.scale_on(CORPUS)
+    assert RelevanceNetwork(neural.classes, {}, neural.settings).fisher_size == 66 * 9
 
 
 def test_rare_marks_are_told_apart():

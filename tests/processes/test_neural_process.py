@@ -126,9 +126,9 @@ def test_fisher_vectors_are_the_naive_ones(survival):
 
 
 def test_the_gradient_by_all_parameters_is_that_of_one_sequence_after_another():
-    settings = settings_of("default", {"encoder": {"width": 8, "max_length": 8}, "vector": {"fisher": "all"}})
+    settings = settings_of("neural", {"encoder": {"width": 8, "max_length": 8}, "vector": {"fisher": "all"}})
     torch.manual_seed(0)
-    network, inputs = RelevanceNetwork(MarkClasses(3), 0, settings).train(), inputs_of(3, number=4, longest=20)
+    network, inputs = RelevanceNetwork(MarkClasses(3), {}, settings).train(), inputs_of(3, number=4, longest=20)
     found = network.raw(inputs).score
     assert network.training
     assert found.shape == (4, network.fisher_size)
@@ -179,9 +179,9 @@ def test_blocks_hold_every_event_once_and_the_end_only_in_the_last():
 
 
 def test_long_sequences_sum_over_blocks():
-    settings = settings_of("default", {"encoder": {"width": 8, "max_length": 8}})
+    settings = settings_of("neural", {"encoder": {"width": 8, "max_length": 8}})
     torch.manual_seed(0)
-    network = RelevanceNetwork(MarkClasses(3), 0, settings).eval()
+    network = RelevanceNetwork(MarkClasses(3), {}, settings).eval()
     inputs = inputs_of(8, number=4, longest=40)
     raw = network.raw(inputs)
     blocks, owner = split_blocks(inputs, 8)

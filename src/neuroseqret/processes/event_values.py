@@ -1,0 +1,70 @@
+r"""Numeric values of events, such as amounts or speeds, on one scale.
+
+A value is mapped to its normal score, :math:`\Phi^{-1}` of its rank in the corpus, by linear interpolation between
+quantiles. So the scale does not depend on the unit, and a few huge values do no harm. A missing value is 0, the median.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from neuroseqret.data.columns import event_values
+from neuroseqret.data.sequences import EventSequences, FloatArray
+from neuroseqret.errors import UserError
+
+_QUANTILES = 65
+_SCORES = np.array([NormalDist().inv_cdf((i + 0.5) / _QUANTILES) for i in range(_QUANTILES)])
+
+
+class EventValues:
+    """The named columns of events that a model learns from, with the quantiles of each in the corpus."""
+
+    def __init__(self, names: Sequence[str] = (), quantiles: FloatArray | None = None) -> None:
+        self.names = tuple(names)
+        self.quantiles = np.empty((0, _QUANTILES)) if quantiles is None else quantiles
+
+    @classmethod
+    def fit(cls, corpus: EventSequences, names: Sequence[str]) -> EventValues:
+        """Compute the quantiles of every named column of the corpus."""
+        levels = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+        quantiles = np.zeros((len(names), _QUANTILES))
+        for row, name in enumerate(names):
+            values = _column(corpus, name)
+            known = values[np.isfinite(values)]
+            if not len(known):
+                raise UserError(f"column {name!r} has no numbers to learn from; leave it out of 'values'")
+            quantiles[row] = np.quantile(known, levels)
+        return cls(names, quantiles)
+
+    def of(self, sequences: EventSequences) -> npt.NDArray[np.float32]:
+        """Return the normal scores of all events: (columns, events)."""
+        scores = np.empty((len(self.names), len(sequences.times)), np.float32)
+        for row, name in enumerate(self.names):
+            values = _column(sequences, name)
+            scores[row] = self._score(values, self.quantiles[row])
+        return scores
+
+    @staticmethod
+    def _score(values: FloatArray, quantiles: FloatArray) -> FloatArray:
+        # Equal quantiles (a value that occurs often) get the mean of their scores.
+        levels, index = np.unique(quantiles, return_inverse=True)
+        scores = np.bincount(index, _SCORES) / np.bincount(index)
+        found: FloatArray = np.interp(values, levels, scores)
+        return np.where(np.isfinite(values), found, 0.0)
+
+
+def _column(sequences: EventSequences, name: str) -> FloatArray:
+    """Return a column of events as float64 (NaN: missing); raise a `UserError` if there is no such column."""
+    column = sequences.column(name)
+    if column is None:
+        raise UserError(f"there is no column {name!r}, which the model learns from; add it, with one number per event")
+    values = event_values(column, sequences.lengths)
+    if values is None or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        raise UserError(f"column {name!r} does not have one number per event; give numbers or leave it out")
+    numbers: FloatArray = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
