@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 import torch
 from torch import nn
 
 from neuroseqret.errors import UserError
+from neuroseqret.training import budget
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
@@ -150,3 +152,13 @@ def test_log_files():
     assert records[-1]["validation"] == 0.5
     assert files["training.png"].startswith(b"\x89PNG")
     assert TrainingLog().files() == {}
+
+
+def test_a_budget_of_processor_time_does_not_run_while_others_compute():
+    begun = budget.now()
+    time.sleep(0.2)
+    assert budget.now() - begun >= 0.2
+    with budget.of_processor_time():
+        begun = budget.now()
+        time.sleep(0.2)
+        assert budget.now() - begun < 0.15

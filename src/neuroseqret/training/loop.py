@@ -13,7 +13,6 @@ weights, and a resumed run gives the same weights as one that was never interrup
 from __future__ import annotations
 
 import math
-import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
+from neuroseqret.training import budget
 from neuroseqret.training.checkpoint import Checkpoint, LoopState
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.progress import ProgressDisplay
@@ -72,13 +72,13 @@ def train(
     log = log if log is not None else TrainingLog()
     state = checkpoint.resume(phase, module, optimizer, log) if checkpoint else LoopState()
     due = {max(1, round(settings.steps * (k + 1) / settings.evaluations)) for k in range(settings.evaluations)}
-    begun = time.monotonic() - state.seconds
+    begun = budget.now() - state.seconds
     salt = zlib.crc32(phase.encode())
     with torch.random.fork_rng(devices=[]), ProgressDisplay(phase, settings.steps, settings.max_seconds) as display:
         module.train()
         display.resume(state.step)
         while not state.finished and state.step < settings.steps:
-            used = 0.0 if settings.max_seconds is None else (time.monotonic() - begun) / settings.max_seconds
+            used = 0.0 if settings.max_seconds is None else (budget.now() - begun) / settings.max_seconds
             done = max(state.step / settings.steps, used)
             if done >= 1:
                 break
@@ -94,7 +94,7 @@ def train(
             state.step += 1
             number, size = value.item(), float(norm)
             state.check(number, size, phase, settings.learning_rate)
-            state.seconds = time.monotonic() - begun
+            state.seconds = budget.now() - begun
             record = {"phase": phase, "step": state.step, "loss": number, "rate": rate, "seconds": state.seconds}
             last = state.step == settings.steps or (settings.max_seconds or math.inf) <= state.seconds
             if validate is not None and (state.step in due or last):

@@ -7,7 +7,6 @@ budget, log and checkpoint.
 from __future__ import annotations
 
 import hashlib
-import time
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +19,7 @@ from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.data.splits import ensure_split, split_rows, split_rows_if_any
 from neuroseqret.errors import UserError
+from neuroseqret.training import budget
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.unlabelled import WITHOUT_LABELS, sub_sequence_task
 
@@ -40,7 +40,7 @@ class TrainingTask:
     checkpoint_folder: Path | None = None
     unlabelled: bool = False  # the task is made of sub-sequences of the corpus
     log: TrainingLog = field(default_factory=TrainingLog)
-    begun: float = field(default_factory=time.monotonic)
+    begun: float = field(default_factory=budget.now)
 
     @classmethod
     def of(
@@ -126,7 +126,7 @@ class TrainingTask:
     @property
     def seconds_left(self) -> float | None:
         """Seconds left of the budget, at least one; None without a budget."""
-        return None if self.max_seconds is None else max(1.0, self.max_seconds - (time.monotonic() - self.begun))
+        return None if self.max_seconds is None else max(1.0, self.max_seconds - (budget.now() - self.begun))
 
     def checkpoint(self, *parts: str | bytes, subfolder: str = "") -> Checkpoint | None:
         """Return the checkpoint of this run, or None if none is kept.
