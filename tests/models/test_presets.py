@@ -24,8 +24,8 @@ def test_presets_are_data(name):
 
 
 def test_overrides_reach_into_nested_settings_and_leave_the_preset_alone():
-    changed = settings_of("default", {"encoder": {"width": 48}, "head": None})
+    changed = settings_of("neural", {"encoder": {"width": 48}, "head": None})
     assert changed.encoder.width == 48
-    assert changed.encoder.blocks == PRESETS["default"].encoder.blocks
+    assert changed.encoder.blocks == PRESETS["neural"].encoder.blocks
     assert changed.head is None
-    assert PRESETS["default"].encoder.width != 48
+    assert PRESETS["neural"].encoder.width != 48

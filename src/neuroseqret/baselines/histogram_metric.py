@@ -19,7 +19,7 @@ from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.models.base import Resumable, Role, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
-from neuroseqret.models.self_attention.metric import Projection
+from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.training.loop import LoopSettings
 from neuroseqret.training.task import TrainingTask
 

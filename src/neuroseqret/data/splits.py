@@ -31,7 +31,7 @@ def split_queries(queries: EventSequences, seed: int = 0, shares: Sequence[float
     """
     if len(shares) != len(SPLITS) or min(shares) < 0 or not np.isclose(sum(shares), 1):
         raise UserError(f"the shares of {', '.join(SPLITS)} must sum to 1, not {tuple(shares)}")
-    side = _divide(codes_of(queries, "group"), _sources(queries), shares, np.random.default_rng(seed))
+    side = _divide(codes_of(queries, "group"), source_codes(queries), shares, np.random.default_rng(seed))
     return queries.with_column("split", pa.array(np.array(SPLITS), STRING).take(pa.array(side)))
 
 
@@ -68,7 +68,7 @@ def choose_queries(sequences: EventSequences, share: float = 0.15, seed: int = 0
     """
     if not 0 < share < 1:
         raise UserError(f"the share of queries is {share}; it must be between 0 and 1")
-    groups, sources = codes_of(sequences, "group"), _sources(sequences)
+    groups, sources = codes_of(sequences, "group"), source_codes(sequences)
     rng = np.random.default_rng(seed)
     # A unit must stay together: the rows of one source in one group.
     units, unit_of_row, sizes = np.unique(np.stack([groups, sources]), axis=1, return_inverse=True, return_counts=True)
@@ -96,10 +96,15 @@ def unseen_half(corpus: EventSequences, seed: int = 0) -> BoolArray:
     that is not always possible; then a random search does it for as many groups as it can.) A group whose only source
     belongs to no other group is halved row by row: there the sequences are new, but not their source.
     """
-    groups, sources, rng = codes_of(corpus, "group"), _sources(corpus), np.random.default_rng(seed)
+    return ~unseen_part(corpus, 0.5, seed)
+
+
+def unseen_part(corpus: EventSequences, share: float, seed: int = 0) -> BoolArray:
+    """Choose which corpus rows do not take part in training: (n,) bool, about `share` of them; see `unseen_half`."""
+    groups, sources, rng = codes_of(corpus, "group"), source_codes(corpus), np.random.default_rng(seed)
     sources = _loosened(groups, sources)
-    side = _divide(groups, sources, (0.5, 0.5), rng)
-    return _two_sided(groups, sources, side, rng) == 0
+    side = _divide(groups, sources, (1 - share, share), rng)
+    return _two_sided(groups, sources, side, rng) == 1
 
 
 def sample_negatives(
@@ -133,7 +138,7 @@ def codes_of(sequences: EventSequences, name: str) -> IntArray:
     return encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).copy()
 
 
-def _sources(sequences: EventSequences) -> IntArray:
+def source_codes(sequences: EventSequences) -> IntArray:
     """Number the sources of the rows; a row without a source gets a number of its own."""
     codes = codes_of(sequences, "source")
     alone = codes < 0

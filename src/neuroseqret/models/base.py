@@ -45,6 +45,8 @@ class RelevanceModel(ABC):
     name: ClassVar[str]
     #: Raised by hand when the results of the method change; stored with every result (see tests/golden).
     version: ClassVar[int] = 1
+    #: Versions of presets that did not change when `version` was raised, by the beginning of their names.
+    preset_versions: ClassVar[dict[str, int]] = {}
     #: Whether it learns from relevance labels; if there are none, it learns from sub-sequences of the corpus.
     needs_labels: ClassVar[bool] = True
 
@@ -53,6 +55,12 @@ class RelevanceModel(ABC):
         self.preset = preset
         self.card: ModelCard | None = None  # None until it is trained
         self.log = TrainingLog()
+
+    @classmethod
+    def version_of(cls, preset: str | None) -> int:
+        """Return the version of the results of a preset."""
+        kept = [v for name, v in cls.preset_versions.items() if preset is not None and preset.startswith(name)]
+        return kept[0] if kept else cls.version
 
     # ---------------------------------------------------------------- learn
 
@@ -106,7 +114,7 @@ class RelevanceModel(ABC):
         meaning = self.learned_meaning(task)
         self.card = ModelCard(
             model=self.name,
-            method_version=self.version,
+            method_version=self.version_of(self.preset),
             preset=self.preset,
             settings=self.settings.model_dump(mode="json"),
             marks=meaning.marks or 1,
@@ -222,6 +230,10 @@ class Embedder(RelevanceModel):
     @abstractmethod
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:
         """Return unit vectors (sequences, dimension); the marks of the sequences have the method's numbers."""
+
+    def as_query(self, embeddings: Scores) -> Scores:
+        """Return embeddings of corpus sequences as those of queries, to search for more of the same."""
+        return embeddings
 
     @property
     def score_is_cosine(self) -> bool:

@@ -1,15 +1,18 @@
 """The settings of SelfAttention and its presets. A preset is data; the model has no branches on its name.
 
-`default` is one recipe for all data. `paper` is the model of the paper, equation by equation, with the values that most
-of its data sets share. `paper-audio` ... `paper-amazon` have the values of its table for each data set.
+`default` is one recipe for all data; `neural` adds the neural process to it. `paper` is the model of the paper,
+equation by equation, with the values that most of its data sets share. `paper-audio` ... `paper-amazon` have the values
+of its table for each data set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from neuroseqret.errors import UserError
 from neuroseqret.training.loop import LoopSettings
@@ -34,22 +37,76 @@ class EncoderSettings(_Settings):
 class VectorSettings(_Settings):
     """The parts of the vector of a sequence; each part is whitened over the corpus."""
 
-    # "all": gradients by every parameter of the point process, about ten times as long and slow
-    fisher: Literal["heads", "all", "none"] = "heads"
-    whitening: bool = True  # of the Fisher vector; False: the information I is 1
-    pooled: bool = True  # mean, sd and maximum of the states
     markov: bool = True  # features of the Markov-renewal process
+    bank: int = Field(default=384, ge=0)  # kernels of the convolution bank; 0: none
+    # Fisher vector of the neural process. "all": by every parameter of it, about ten times as long and slow
+    fisher: Literal["heads", "all", "none"] = "none"
+    pooled: bool = False  # mean, sd and maximum of the states of the neural process
+    whitening: bool = True  # of the Fisher vector; False: the information I is 1
     survival: bool = True  # likelihood that nothing happens until the end of the window
+
+    @property
+    def neural(self) -> bool:
+        """Whether the vector needs the neural process."""
+        return self.fisher != "none" or self.pooled
+
+
+#: The parts of the vector that a member of the metric can see, in the order of the vector.
+Part = Literal["positions", "bank", "markov", "process"]
+PARTS: tuple[Part, ...] = ("positions", "bank", "markov", "process")
+
+
+class MemberSettings(_Settings):
+    """One part of the embedding: what it sees of the vector and how it learns.
+
+    `identity` is the vector itself, `linear` one matrix, `mlp` a matrix, ReLU and a matrix; these two are trained.
+    `discriminant` and `whitened` are matrices in closed form, from the labels and from the vectors alone. `groups` is
+    the probability of every known group, as the `mlp` members and the discriminant tell it (see `group_probabilities`).
+    """
+
+    kind: Literal["identity", "linear", "mlp", "discriminant", "whitened", "groups"] = "mlp"
+    sees: tuple[Part, ...] = PARTS  # neighbours in `PARTS`; parts that the vector does not have are left out
+    crops: bool = False  # train on random crops of the sequences as well
+    weight: float = Field(default=1.0, ge=0)  # of its cosine in the score, unless `fit` finds a better one
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is trained step by step."""
+        return self.kind in ("linear", "mlp")
 
 
 class ProjectionSettings(_Settings):
-    """The learned metric on top of the vector."""
+    """The learned metric on top of the vector: its members, and the sizes that they share."""
 
-    kind: Literal["none", "linear", "mlp"] = "mlp"
-    hidden: int = Field(default=384, ge=1)
-    dimension: int = Field(default=64, ge=1)
+    members: tuple[MemberSettings, ...] = (
+        MemberSettings(sees=("bank", "markov"), weight=2),
+        MemberSettings(sees=("bank", "markov"), weight=2, crops=True),
+        MemberSettings(sees=("positions", "bank", "markov"), weight=2),
+        MemberSettings(kind="discriminant", sees=("bank", "markov"), weight=1),
+        MemberSettings(kind="whitened", sees=("markov",), weight=0),
+        MemberSettings(kind="groups", weight=5),
+    )
+    hidden: int = Field(default=256, ge=1)
+    dimension: int = Field(default=48, ge=1)
     dropout: float = Field(default=0.4, ge=0, lt=1)
-    members: int = Field(default=2, ge=1)
+    ridge: float = Field(default=3.0, gt=0)  # of the discriminant, as a multiple of the mean variance
+
+    def possible(self, weights: Sequence[float] | npt.NDArray[np.float64]) -> bool:
+        """Return whether a metric can have these weights: probabilities of groups need a member that tells them."""
+        used = {member.kind for member, weight in zip(self.members, weights, strict=True) if weight > 0}
+        return "groups" not in used or bool(used & {"mlp", "discriminant"})
+
+    @property
+    def learned(self) -> bool:
+        """Whether there is a metric at all."""
+        return any(member.kind != "identity" for member in self.members)
+
+
+class SelectionSettings(_Settings):
+    """How `fit` chooses the weights of the members: on sources of the corpus that a first, shorter fit does not see."""
+
+    steps: int = Field(default=300, ge=1)
+    held_out: float = Field(default=0.3, gt=0, lt=1)  # share of the sources and of the train queries
 
 
 class SimilaritySettings(_Settings):
@@ -90,6 +147,7 @@ class BatchSettings(_Settings):
 class SelfAttentionSettings(_Settings):
     """All settings of a SelfAttention model."""
 
+    values: tuple[str, ...] = ()  # columns with one number per event that the model learns from
     encoder: EncoderSettings = EncoderSettings()
     vector: VectorSettings = VectorSettings()
     projection: ProjectionSettings = ProjectionSettings()
@@ -101,8 +159,14 @@ class SelfAttentionSettings(_Settings):
     joint: LoopSettings = LoopSettings(steps=400)
     joint_epochs: float = Field(default=10.0, gt=0)  # limits the joint steps: the encoder overfits few sequences
     head_batch: int = Field(default=128, ge=2)  # anchors of a step of the head phase
-    head: LoopSettings | None = LoopSettings(steps=4000, learning_rate=2e-3, weight_decay=1e-3)  # None: no head phase
-    head_work: float = Field(default=6e11, gt=0)  # multiply-adds of all its forward passes: limits the steps
+    head: LoopSettings | None = LoopSettings(steps=2000, learning_rate=2e-3, weight_decay=1e-3, evaluations=1)
+    selection: SelectionSettings | None = SelectionSettings()  # None: the weights of the members are as given
+
+    @model_validator(mode="after")
+    def _something_is_trained(self) -> SelfAttentionSettings:
+        if self.head is None and not self.vector.neural:
+            raise ValueError("without a neural process (vector.fisher, vector.pooled) there must be a head phase")
+        return self
 
 
 DEFAULT = SelfAttentionSettings()
@@ -122,8 +186,8 @@ PAPER_TABLE: dict[str, tuple[float, float, int, int]] = {
 def _paper(gamma: float, margin: float, batch: int, width: int) -> SelfAttentionSettings:
     return SelfAttentionSettings(
         encoder=EncoderSettings(width=width, blocks=2, heads=1, dropout=0.2),
-        vector=VectorSettings(fisher="heads", pooled=False, markov=False, survival=False),
-        projection=ProjectionSettings(kind="none"),
+        vector=VectorSettings(fisher="heads", pooled=False, markov=False, bank=0, survival=False),
+        projection=ProjectionSettings(members=(MemberSettings(kind="identity"),), hidden=384, dimension=64),
         similarity=SimilaritySettings(form="literal", gamma=gamma),
         unwarp=UnwarpSettings(hidden=128),
         loss=LossSettings(kind="hinge", margin=margin),
@@ -132,11 +196,24 @@ def _paper(gamma: float, margin: float, batch: int, width: int) -> SelfAttention
         joint=LoopSettings(steps=600, learning_rate=1e-3, weight_decay=1e-3),
         joint_epochs=1000.0,
         head=None,
+        selection=None,
     )
 
 
+#: `default` and the neural process: better where local order matters, and several times slower.
+NEURAL = SelfAttentionSettings(
+    vector=VectorSettings(fisher="heads", pooled=True),
+    projection=ProjectionSettings(
+        members=(
+            MemberSettings(sees=("bank", "markov", "process"), weight=2),
+            *DEFAULT.projection.members[1:],
+        )
+    ),
+)
+
 PRESETS: dict[str, SelfAttentionSettings] = {
     "default": DEFAULT,
+    "neural": NEURAL,
     "paper": _paper(0.1, 0.5, 32, 64),
     **{f"paper-{name}": _paper(*row) for name, row in PAPER_TABLE.items()},
 }

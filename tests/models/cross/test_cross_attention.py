@@ -250,7 +250,7 @@ def test_a_model_without_labels_says_so_and_holds_the_log_of_both_stages(tmp_pat
     assert model.first_stage.card.unlabelled
     assert model.first_stage.scale.mean == TimeScale.fit(plain).mean  # of whole sequences, not of their parts
     lines = (model.save(tmp_path / "m") / "training.jsonl").read_text().splitlines()
-    assert {json.loads(line)["phase"] for line in lines} >= {"warm_up", "joint", "head", "out_of_fold_0"}
+    assert {json.loads(line)["phase"] for line in lines} >= {"selection", "head", "out_of_fold_0"}
 
 
 def test_a_first_stage_whose_score_is_no_cosine_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -29,6 +30,8 @@ SMALL = {
     "head_batch": 16,
     "head": {"steps": 40, "evaluations": 2},
     "projection": {"hidden": 16, "dimension": 8},
+    "vector": {"bank": 20},
+    "selection": {"steps": 10},
 }
 PAPER = {**{k: SMALL[k] for k in ("encoder", "batch")}, "joint": {"steps": 10, "evaluations": 1}}
 
@@ -60,6 +63,11 @@ def model() -> SelfAttention:
 
 
 @pytest.fixture(scope="module")
+def neural() -> SelfAttention:
+    return SelfAttention("neural", **SMALL).fit(QUERIES, CORPUS, seed=1)
+
+
+@pytest.fixture(scope="module")
 def paper() -> SelfAttention:
     return SelfAttention("paper-health", **PAPER).fit(QUERIES, CORPUS, seed=1)
 
@@ -71,7 +79,7 @@ def test_it_learns_what_is_easy(model):
     assert model.card.validation["AP"] > 0.8
 
 
-@pytest.mark.parametrize("which", ["model", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper"])
 def test_embeddings_are_unit_and_kappa_is_a_cosine(which, request):
     trained = request.getfixturevalue(which)
     rows = trained.embed(CORPUS)
@@ -81,7 +89,7 @@ def test_embeddings_are_unit_and_kappa_is_a_cosine(which, request):
     np.testing.assert_allclose(np.diag(kappa), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("which", ["model", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper"])
 def test_padding_batching_order_and_neighbours_do_not_matter(which, request, monkeypatch):
     trained = request.getfixturevalue(which)
     sequences = random_sequences(4, number=30, marks=4, longest=40)
@@ -96,7 +104,7 @@ def test_padding_batching_order_and_neighbours_do_not_matter(which, request, mon
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("which", ["model", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper"])
 def test_the_device_does_not_matter(which, device, request, tmp_path):
     trained = request.getfixturevalue(which)
     moved = methods.load(trained.save(tmp_path / "m")).to(device)
@@ -108,15 +116,15 @@ def test_the_device_does_not_matter(which, device, request, tmp_path):
     np.testing.assert_array_equal(again.embed(CORPUS), trained.embed(CORPUS))
 
 
-def test_the_network_stays_on_its_device(model):
+def test_the_network_stays_on_its_device(neural):
     """Tensors on torch's "meta" device cannot be mixed with CPU tensors, so a tensor made on the CPU is an error."""
-    inputs = model.scale.inputs(pad(CORPUS)).to("meta")
+    inputs = neural.scale.inputs(pad(CORPUS)).to("meta")
     short = Inputs(*(x[:, :8] if x.ndim > 1 else x for x in vars(inputs).values()))
-    network = copy.deepcopy(model.network).to("meta")
-    markov = torch.zeros(len(CORPUS), model.markov.size, device="meta")
-    embedded = network.projection(network.vector(network.raw(short), markov))
+    network = copy.deepcopy(neural.network).to("meta")
+    fixed = torch.zeros(len(CORPUS), neural.markov.size + neural.bank.size, device="meta")
+    embedded = network.metric(network.vector(network.raw(short), fixed))
     assert embedded.device.type == "meta"
-    assert embedded.shape == (len(CORPUS), model.dimension)
+    assert embedded.shape == (len(CORPUS), neural.dimension)
 
 
 def test_one_sequence_or_many(model):
@@ -131,7 +139,7 @@ def test_a_shift_of_the_clock_changes_nothing(model):
     np.testing.assert_allclose(model.embed(moved), model.embed(CORPUS), atol=2e-4)
 
 
-@pytest.mark.parametrize("which", ["model", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper"])
 @pytest.mark.parametrize(
     ("times", "marks"),
     [
@@ -170,7 +178,7 @@ def test_test_queries_are_never_looked_at(model):
     np.testing.assert_array_equal(again.embed(CORPUS), model.embed(CORPUS))
 
 
-@pytest.mark.parametrize("which", ["model", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper"])
 def test_saved_and_loaded_scores_are_bit_equal(which, request, tmp_path):
     trained = request.getfixturevalue(which)
     trained.save(tmp_path / "m")
@@ -188,13 +196,13 @@ def test_saved_and_loaded_scores_are_bit_equal(which, request, tmp_path):
 def test_a_folder_that_does_not_fit_together_is_one_clear_error(model, tmp_path):
     model.save(tmp_path / "m")
     state = read_state(tmp_path / "m", "self")
-    settings = {**state.card.settings, "encoder": {**state.card.settings["encoder"], "width": 12}}
+    settings = {**state.card.settings, "projection": {**state.card.settings["projection"], "hidden": 12}}
     write_state(tmp_path / "m", ModelState(state.card.model_copy(update={"settings": settings}), state.tensors))
     with pytest.raises(UserError, match="do not fit together"):
         SelfAttention.load(tmp_path / "m")
 
 
-def test_a_run_that_was_cut_off_goes_on(model, tmp_path, monkeypatch):
+def test_a_run_that_was_cut_off_goes_on(neural, tmp_path, monkeypatch):
     from neuroseqret.models.self_attention import fitting
 
     def cut_off(*_, **__):
@@ -203,10 +211,10 @@ def test_a_run_that_was_cut_off_goes_on(model, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(fitting.Fitting, "head_phase", cut_off)
         with pytest.raises(KeyboardInterrupt):
-            SelfAttention(**SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
+            SelfAttention("neural", **SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
     monkeypatch.setattr(fitting.Fitting, "joint_loss", cut_off)  # the first phases are not run again
-    resumed = SelfAttention(**SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
-    np.testing.assert_array_equal(resumed.embed(CORPUS), model.embed(CORPUS))
+    resumed = SelfAttention("neural", **SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(resumed.embed(CORPUS), neural.embed(CORPUS))
 
 
 def test_a_checkpoint_of_other_relevance_is_refused(tmp_path, monkeypatch):
@@ -220,7 +228,8 @@ def test_a_checkpoint_of_other_relevance_is_refused(tmp_path, monkeypatch):
         patch.setattr(fitting.Fitting, "head_phase", cut_off)
         with pytest.raises(KeyboardInterrupt):
             SelfAttention(**SMALL).fit(QUERIES, CORPUS, known, seed=1, checkpoint=tmp_path / "c")
-    other = Relevance(known.offsets, (known.rows + 1) % len(CORPUS), len(CORPUS))
+    rolled = pa.array(np.roll(np.array(CORPUS.groups.to_pylist()), 1))
+    other = Relevance.from_groups(QUERIES, CORPUS.with_column("group", rolled))
     with pytest.raises(UserError, match="another run"):
         SelfAttention(**SMALL).fit(QUERIES, CORPUS, other, seed=1, checkpoint=tmp_path / "c")
 
@@ -241,7 +250,7 @@ def test_unwarping_learns_although_some_crops_are_over_in_no_time():
 def test_validation_is_of_the_score_that_the_model_gives(head):
     settings = {**SMALL, "joint": {"steps": 5, "evaluations": 1}, "head": head}
     settings |= {"similarity": {"form": "normalised", "gamma": 3.0}, "unwarp": {"hidden": 8}}
-    trained = SelfAttention(**settings).fit(QUERIES, CORPUS, seed=0)
+    trained = SelfAttention("neural", **settings).fit(QUERIES, CORPUS, seed=0)
     rows = np.flatnonzero(np.array(QUERIES.column("split").to_pylist()) == "validation")
     truth = Relevance.from_groups(QUERIES, CORPUS).select_queries(rows)
     scored = mean_average_precision(trained.score(QUERIES[rows], CORPUS), truth)
@@ -250,8 +259,8 @@ def test_validation_is_of_the_score_that_the_model_gives(head):
 
 
 def test_fisher_vectors_over_all_parameters(tmp_path):
-    everything = {**SMALL, "vector": {"fisher": "all"}, "joint": {"steps": 3}, "head": {"steps": 5}}
-    trained = SelfAttention(**everything).fit(QUERIES, CORPUS, seed=0)
+    everything = {**SMALL, "vector": {"fisher": "all", "bank": 5}, "joint": {"steps": 3}, "head": {"steps": 5}}
+    trained = SelfAttention("neural", **everything).fit(QUERIES, CORPUS, seed=0)
     trained.save(tmp_path / "m")
     np.testing.assert_array_equal(methods.load(tmp_path / "m").embed(CORPUS[:5]), trained.embed(CORPUS[:5]))
     np.testing.assert_allclose(trained.embed(CORPUS[3:4])[0], trained.embed(CORPUS)[3], atol=1e-5)
@@ -274,10 +283,10 @@ def test_relevance_from_qrels():
 
 
 def test_a_budget_is_kept():
-    long = {**SMALL, "joint": {"steps": 100_000}, "head": {"steps": 100_000}, "head_work": 1e15}
-    trained = SelfAttention(**long).fit(QUERIES, CORPUS, max_seconds=2.0)
-    assert sum(r["step"] == 1 for r in trained.log.records) == 3
+    long = {**SMALL, "joint": {"steps": 100_000}, "head": {"steps": 100_000}, "selection": {"steps": 100_000}}
+    trained = SelfAttention("neural", **long).fit(QUERIES, CORPUS, max_seconds=2.0)
     last = {r["phase"]: r["seconds"] for r in trained.log.records}
+    assert list(last) == ["warm_up", "joint", "selection", "head"]
     assert sum(last.values()) < 4.0
 
 
@@ -286,6 +295,8 @@ def test_user_mistakes_are_one_clear_line():
         SelfAttention("best")
     with pytest.raises(UserError, match=r"encoder\.width"):
         SelfAttention(encoder={"width": 1})
+    with pytest.raises(UserError, match="there must be a head phase"):
+        SelfAttention(head=None)
     with pytest.raises(UserError, match="not trained"):
         SelfAttention().embed(CORPUS)
     with pytest.raises(UserError, match="no query has split 'train'"):
@@ -297,7 +308,8 @@ def test_the_likelihood_does_not_make_the_unwarping_collapse(phase):
     queries, corpus = random_sequences(1, number=12, groups=3), random_sequences(2, number=30, groups=3)
     queries = queries.with_column("split", ["train"] * 12)
     steps = {"warm_up": {"steps": 0}, "joint": {"steps": 0}, phase: {"steps": 60, "evaluations": 1}}
-    made = SelfAttention(**{**SMALL, **steps, "unwarp": {}, "head": None}, vector={"markov": False})
+    settings = {**SMALL, **steps, "unwarp": {}, "head": None, "vector": {"markov": False, "bank": 0}}
+    made = SelfAttention("neural", **settings)
     unwarp = made.fit(queries, corpus, seed=0).network.unwarp
     assert unwarp is not None
     with torch.no_grad():

@@ -28,4 +28,6 @@ class CrossAttention(SecondStage):
     """
 
     name: ClassVar[str] = "cross"
+    version: ClassVar[int] = 2
+    preset_versions: ClassVar[dict[str, int]] = {"paper": 1}
     corrections: ClassVar[dict[str, type[Correction]]] = {"memory": MemoryAgreement, "process": ProcessKernel}

@@ -30,6 +30,8 @@ class HashCrossAttention(SecondStage, Embedder):
     """
 
     name: ClassVar[str] = "hash-cross"
+    version: ClassVar[int] = 2
+    preset_versions: ClassVar[dict[str, int]] = {"paper": 1}
     corrections: ClassVar[dict[str, type[Correction]]] = {"memory": MemoryDivergence, "process": ProcessDivergence}
     correction: EmbeddingCorrection
 

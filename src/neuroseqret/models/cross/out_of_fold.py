@@ -18,12 +18,12 @@ from torch import Tensor
 
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.models.base import Role
-from neuroseqret.models.self_attention.metric import Projection
-from neuroseqret.models.self_attention.metric_training import MetricTraining, affordable_steps
+from neuroseqret.models.self_attention.metric import Metric
+from neuroseqret.models.self_attention.metric_fitting import fit_metric, number_of_groups
 from neuroseqret.models.self_attention.model import SelfAttention
+from neuroseqret.models.self_attention.vectors import TrainingVectors
 from neuroseqret.training.checkpoint import Checkpoint
-from neuroseqret.training.loop import LoopSettings, train
-from neuroseqret.training.sampling import PairSampler
+from neuroseqret.training.loop import LoopSettings
 from neuroseqret.training.task import TrainingTask
 
 Floats = npt.NDArray[np.float32]
@@ -42,8 +42,8 @@ class Fold:
 def vectors_of(model: SelfAttention, sequences: EventSequences, role: Role) -> Tensor:
     """Return the whitened vectors before the metric: (sequences, size)."""
     whole = torch.empty(len(sequences), model.network.size)
-    for rows, inputs, markov in model.prepared(sequences, role):
-        whole[rows] = model.network.vector(model.network.raw(inputs), markov).cpu()
+    for rows, vectors in model.vectors(sequences, role):
+        whole[rows] = vectors.cpu()
     return whole
 
 
@@ -61,7 +61,7 @@ def out_of_fold(
         head = _metric_of(model, task, vectors, train_rows[side != left_out], steps, checkpoint, phase)
         rows = train_rows[side == left_out]
         with torch.no_grad():
-            folds.append(Fold(rows, head(vectors[0][rows]).numpy(), head(vectors[1]).numpy()))
+            folds.append(Fold(rows, head(vectors[0][rows], "query").numpy(), head(vectors[1]).numpy()))
     return folds
 
 
@@ -73,30 +73,37 @@ def _metric_of(
     steps: int,
     checkpoint: Checkpoint | None,
     phase: str,
-) -> Projection:
-    """Train a projection with one member and the model's settings, on the given train queries only."""
-    seed, (queries, corpus) = task.seed, vectors
-    settings, size = model.settings, model.network.size
-    sampler = PairSampler(
+) -> Metric:
+    """Fit a metric like that of the model, but on the given train queries only; of trained members, the heaviest."""
+    settings, seed = model.settings, task.seed + 2
+    members = list(model.network.metric.members())
+    trained = [member for member in members if member.settings.trained]
+    heaviest = max(trained, key=lambda member: member.weight, default=None)
+    weights = [0.0] * len(settings.projection.members)
+    for member in members:
+        if member is heaviest:
+            weights[member.number] = sum(other.weight for other in trained)
+        elif not member.settings.trained:
+            weights[member.number] = member.weight
+    if model.network.metric.groups is not None:
+        weights[model.network.metric.group_member] = model.network.metric.group_weight
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        groups = number_of_groups(task.relevance, train_rows, settings)
+        metric = Metric(model.network.layout, settings.projection, weights, groups)
+    if not settings.projection.learned:
+        return metric.eval()  # there is no metric to fit
+    base = settings.head if settings.head is not None else LoopSettings(learning_rate=2e-3, weight_decay=1e-3)
+    fit_metric(
+        metric,
+        TrainingVectors(vectors[0][None], vectors[1][None]),
         task.relevance,
         train_rows,
-        size=settings.head_batch,
-        pseudo_share=settings.batch.pseudo_share,
-        pseudo_from=settings.batch.pseudo_from,
-        seed=seed + 2,
-    )
-    metric = MetricTraining(size, settings, sampler, seed + 2, members=1)
-    if settings.projection.kind == "none":
-        return metric.head.eval()  # there is no metric to train
-    base = settings.head if settings.head is not None else LoopSettings(learning_rate=2e-3, weight_decay=1e-3)
-    train(
-        metric,
-        lambda step: metric.loss(queries, corpus, step),
-        base.model_copy(update={"steps": affordable_steps(steps, size, settings, 1), "max_seconds": task.max_seconds}),
+        settings,
+        base.model_copy(update={"steps": steps, "max_seconds": task.max_seconds}),
         seed=seed,
         phase=phase,
-        sequences_per_step=2 * settings.head_batch,
         log=task.log,
         checkpoint=checkpoint,
     )
-    return metric.head.eval()
+    return metric.eval()

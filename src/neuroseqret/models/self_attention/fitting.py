@@ -1,15 +1,18 @@
 """Training of a SelfAttention model, in phases.
 
 1. Warm-up: the point process alone, by maximum likelihood. U is not trained here (see `unwarp`).
-2. Joint: ranking loss and likelihood, through vector and projection, on batches of train queries and pseudo-queries.
-3. Whitening: the encoder is frozen, the vector of every training sequence is computed once, the whitening exactly.
-4. Head: a new projection is trained on the cached vectors. This costs little and improves the ranking most.
+2. Joint: ranking loss and likelihood, through vector and metric, on batches of train queries and pseudo-queries.
+3. Vectors: the point process is frozen; the vector of every training sequence and of its crops is computed once.
+4. Selection: the weights of the members of the metric are chosen on sources that a first fit does not see.
+5. Head: the members of the metric are trained on the cached vectors.
+
+Models without a neural process start with phase 3.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,10 +23,15 @@ from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.base import Scores
 from neuroseqret.models.presets import SelfAttentionSettings, SimilaritySettings
-from neuroseqret.models.self_attention.metric_training import MetricTraining, affordable_steps, ranking_loss
+from neuroseqret.models.self_attention.metric import Metric
+from neuroseqret.models.self_attention.metric_fitting import fit_metric, number_of_groups
+from neuroseqret.models.self_attention.metric_training import ranking_loss
 from neuroseqret.models.self_attention.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
+from neuroseqret.models.self_attention.selection import choose_weights
+from neuroseqret.models.self_attention.vectors import CROPS, TrainingVectors, random_crops
 from neuroseqret.processes.similarity import difference, rows_of
 from neuroseqret.processes.time_scale import Inputs, TimeScale
+from neuroseqret.training import budget
 from neuroseqret.training.augment import crop
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import LoopSettings, train
@@ -31,6 +39,7 @@ from neuroseqret.training.sampling import PairBatch, PairSampler
 from neuroseqret.training.task import TrainingTask
 
 _JUDGED_CORPUS = 4096  # most corpus sequences that validation during training ranks
+_SELECTION = 0.2  # share of a budget for choosing the weights of the members
 
 
 class Fitting:
@@ -42,38 +51,62 @@ class Fitting:
         scale: TimeScale,
         settings: SelfAttentionSettings,
         task: TrainingTask,
-        markov: tuple[Tensor, Tensor] | None = None,  # features of queries and corpus
+        fixed: Callable[[EventSequences], Tensor | None],  # features that need no training
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        self.network, self.scale, self.settings = network, scale, settings
+        self.network, self.scale, self.settings, self.task = network, scale, settings, task
         self.queries, self.corpus, self.relevance = task.queries, task.corpus, task.relevance
         self.train_rows = task.train_rows
-        self.validation_rows = task.validation_rows[task.relevance.counts[task.validation_rows] > 0]
-        self.markov, self.seed, self.log, self.checkpoint = markov, task.seed, task.log, checkpoint
+        self.validation_rows = task.answerable_validation_rows
+        self.fixed, self.seed, self.log, self.checkpoint = fixed, task.seed, task.log, checkpoint
         self.max_seconds = task.max_seconds
+        self.notes: dict[str, Any] = {}
         rng = np.random.default_rng(task.seed)
         size = min(_JUDGED_CORPUS, len(self.corpus))
         self.judged = np.sort(rng.choice(len(self.corpus), size, replace=False))
+        self.used = np.concatenate([self.train_rows, self.validation_rows])  # test queries are not even looked at
+        self._of_queries, self._of_corpus = self._fixed(task.queries, self.used), fixed(task.corpus)
+
+    def _fixed(self, sequences: EventSequences, rows: IntArray) -> Tensor | None:
+        """Return the fixed features of some sequences; other rows are 0."""
+        some = self.fixed(sequences[rows])
+        if some is None:
+            return None
+        whole = torch.zeros(len(sequences), some.shape[1])
+        whole[rows] = some
+        return whole
 
     def run(self) -> float | None:
         """Run all phases; return the validation MAP of the weights kept, or None without validation queries."""
-        begun, max_seconds = time.monotonic(), self.max_seconds
-        shares = _budgets(self.settings, max_seconds)
-        sampler = self._sampler(self.settings.batch.size)
-        self._phase(
-            "warm_up", self.settings.warm_up, lambda step: self.likelihood_loss(sampler.batch(step), step), shares
-        )
-        has_head = self.settings.head is not None
-        joint = self.settings.joint.model_copy(update={"steps": self._joint_steps(self.settings.joint.steps)})
-        result = self._phase(
-            "joint", joint, lambda step: self.joint_loss(sampler.batch(step), step), shares, not has_head
-        )
-        queries, corpus = self.cached_vectors()
-        if self.settings.head is None:
+        begun, max_seconds, settings = budget.now(), self.max_seconds, self.settings
+        result = None
+        if settings.vector.neural:
+            shares = _budgets(settings, max_seconds)
+            sampler = self._sampler(settings.batch.size)
+            self._phase(
+                "warm_up", settings.warm_up, lambda step: self.likelihood_loss(sampler.batch(step), step), shares
+            )
+            joint = settings.joint.model_copy(update={"steps": self._joint_steps(settings.joint.steps)})
+            result = self._phase(
+                "joint", joint, lambda step: self.joint_loss(sampler.batch(step), step), shares, settings.head is None
+            )
+            self._whiten()
+        if settings.head is None:
             return result
+        vectors = self.vectors()
+        weights = None
+        if settings.selection is not None:
+            weights, self.notes["selection"] = choose_weights(
+                vectors,
+                self.task,
+                settings,
+                self.network.layout,
+                max_seconds=None if max_seconds is None else _SELECTION * max_seconds,
+                checkpoint=self.checkpoint,
+            )
         # Every step of the last phase helps, so it gets all the time that the other phases left.
-        left = None if max_seconds is None else max(0.95 * max_seconds - (time.monotonic() - begun), 0.1 * max_seconds)
-        return self.head_phase(self.settings.head, queries, corpus, left)
+        left = None if max_seconds is None else max(0.95 * max_seconds - (budget.now() - begun), 0.1 * max_seconds)
+        return self.head_phase(settings.head, vectors, None if weights is None else weights.tolist(), left)
 
     def _phase(
         self,
@@ -148,11 +181,11 @@ class Fitting:
         inputs, batch = self._inputs(pairs, step)
         raw = self.network.raw(inputs, likelihood=True)
         self.network.update_whitening(raw)
-        markov = None
-        if self.markov is not None:
-            of_query, of_corpus = self.markov
-            markov = torch.cat([of_query[pairs.queries], of_corpus[pairs.pseudo], of_corpus[pairs.corpus]])
-        embedded = self.network.projection(self.network.vector(raw, markov))
+        fixed = None
+        if self._of_queries is not None and self._of_corpus is not None:
+            rows = self._of_queries[pairs.queries], self._of_corpus[pairs.pseudo], self._of_corpus[pairs.corpus]
+            fixed = torch.cat(rows)
+        embedded = self.network.metric(self.network.vector(raw, fixed))
         anchors = len(pairs.positive)
         scores = embedded[:anchors] @ embedded[anchors:].T
         s = self.settings.similarity
@@ -166,21 +199,35 @@ class Fitting:
             loss = loss + self.network.unwarp.penalty()
         return loss + self.settings.loss.likelihood * likelihood_per_event(raw, inputs)
 
-    # ---------------------------------------------------------------- second phase
+    # ---------------------------------------------------------------- vectors
 
-    def cached_vectors(self) -> tuple[Tensor, Tensor]:
-        """Return the vectors of train and validation queries (other rows are 0) and corpus, whitened exactly."""
+    @torch.no_grad()
+    def _whiten(self) -> None:
+        """Compute the whitening exactly, on the whole corpus."""
         self.network.eval()
-        rows = np.concatenate([self.train_rows, self.validation_rows])
-        of_queries = self._raw(self.queries, rows, query=True)
-        of_corpus = self._raw(self.corpus, np.arange(len(self.corpus)), query=False)
-        self.network.fit_whitening(of_corpus)
-        with torch.no_grad():
-            corpus = self.network.vector(of_corpus, None if self.markov is None else self.markov[1])
-            some = self.network.vector(of_queries, None if self.markov is None else self.markov[0][rows])
-        queries = torch.zeros(len(self.queries), some.shape[1])
-        queries[rows] = some
-        return queries, corpus
+        self.network.fit_whitening(self._raw(self.corpus, np.arange(len(self.corpus)), query=False))
+
+    def vectors(self) -> TrainingVectors:
+        """Return the vectors of train and validation queries (other rows are 0) and corpus, and those of crops."""
+        rng = np.random.default_rng([self.seed, 6])
+        every = np.arange(len(self.corpus))
+        queries = [self._vectors(self.queries, self.used, self._of_queries, query=True)]
+        corpus = [self._vectors(self.corpus, every, self._of_corpus, query=False)]
+        if any(member.crops for member in self.settings.projection.members):
+            for _ in range(CROPS):
+                asked, shown = random_crops(self.queries[self.used], rng), random_crops(self.corpus, rng)
+                whole = torch.zeros_like(queries[0])
+                whole[self.used] = self._vectors(asked, np.arange(len(asked)), self.fixed(asked), query=True)
+                queries.append(whole)
+                corpus.append(self._vectors(shown, every, self.fixed(shown), query=False))
+        return TrainingVectors(torch.stack(queries), torch.stack(corpus))
+
+    @torch.no_grad()
+    def _vectors(self, sequences: EventSequences, rows: IntArray, fixed: Tensor | None, query: bool) -> Tensor:
+        raw = self._raw(sequences, rows, query) if self.settings.vector.neural else None
+        whole = torch.zeros(len(sequences), self.network.size, dtype=torch.float16)
+        whole[rows] = self.network.vector(raw, None if fixed is None else fixed[rows]).half()
+        return whole
 
     @torch.no_grad()
     def _raw(self, sequences: EventSequences, rows: IntArray, query: bool) -> Raw:
@@ -199,36 +246,36 @@ class Fitting:
         return whole
 
     def head_phase(
-        self, settings: LoopSettings, queries: Tensor, corpus: Tensor, max_seconds: float | None
+        self, loop: LoopSettings, vectors: TrainingVectors, weights: list[float] | None, max_seconds: float | None
     ) -> float | None:
-        """Train a new projection on the cached vectors; return its validation MAP."""
-        metric = MetricTraining(
-            self.network.size, self.settings, self._sampler(self.settings.head_batch), self.seed + 1
-        )
-        head = metric.head
+        """Train a new metric on the cached vectors; return its validation MAP."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed + 1)
+            groups = number_of_groups(self.relevance, self.train_rows, self.settings)
+            self.network.metric = metric = Metric(self.network.layout, self.settings.projection, weights, groups)
         judged = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
-        steps = affordable_steps(settings.steps, self.network.size, self.settings, head.members)
+        asked, shown = vectors.queries[0][self.validation_rows].float(), vectors.corpus[0][self.judged].float()
         with torch.no_grad():
             similarity = self._judged_similarity()  # computed once: U does not change in this phase
 
+        @torch.no_grad()
         def validate() -> float:
-            with torch.no_grad():
-                kernel = head(queries[self.validation_rows]) @ head(corpus[self.judged]).T
-            return mean_average_precision(self.settings.similarity.kernel * kernel.numpy() + similarity, judged)
+            kernel = (metric(asked, "query") @ metric(shown).T).numpy()
+            return mean_average_precision(self.settings.similarity.kernel * kernel + similarity, judged)
 
-        result = train(
+        return fit_metric(
             metric,
-            lambda step: metric.loss(queries, corpus, step),
-            settings.model_copy(update={"max_seconds": max_seconds, "steps": steps}),
+            vectors,
+            self.relevance,
+            self.train_rows,
+            self.settings,
+            loop.model_copy(update={"max_seconds": max_seconds}),
             seed=self.seed,
             phase="head",
-            validate=validate if len(self.validation_rows) else None,
-            sequences_per_step=2 * self.settings.head_batch,
             log=self.log,
             checkpoint=self.checkpoint,
+            validate=validate if len(self.validation_rows) else None,
         )
-        self.network.projection = head
-        return result.best
 
     def _joint_steps(self, steps: int) -> int:
         """Return as many steps as `joint_epochs` over train queries and corpus allow, but not fewer than 100."""
@@ -241,9 +288,10 @@ class Fitting:
         relevance = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
         embedded = []
         for sequences, rows, query in ((self.queries, self.validation_rows, True), (self.corpus, self.judged, False)):
-            markov = None if self.markov is None else self.markov[0 if query else 1][rows]
+            fixed = self._of_queries if query else self._of_corpus
             with torch.no_grad():
-                embedded.append(self.network.projection(self.network.vector(self._raw(sequences, rows, query), markov)))
+                raw = self._raw(sequences, rows, query)
+                embedded.append(self.network.metric(self.network.vector(raw, None if fixed is None else fixed[rows])))
         with torch.no_grad():
             similarity = self._judged_similarity()
         kernel = (embedded[0] @ embedded[1].T).numpy()

@@ -3,14 +3,15 @@ r"""SelfAttention: relevance as the cosine of two embeddings that are computed s
 .. math:: s(H_q, H_c) = \kappa(H_q, H_c) + \gamma\, \mathrm{Sim}(H_q, H_c), \qquad
           \kappa(H_q, H_c) = v(U(H_q))^\top v(H_c)
 
-v is the whitened Fisher vector of a self-attentive point process. Preset `default` adds the Fisher vector of a
-Markov-renewal process and the pooled states, puts a learned metric on top, and leaves out U and Sim, which brought no
-gain there.
+In the paper, v is the whitened Fisher vector of a self-attentive point process. In preset `default`, v is a learned
+metric over the Fisher vector of a Markov-renewal process and a bank of convolutions; preset `neural` adds the Fisher
+vector and the pooled states of the self-attentive process. Both leave out U and Sim, which brought no gain there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,17 +24,20 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Resumable, Role, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
-from neuroseqret.models.presets import SelfAttentionSettings, settings_of
+from neuroseqret.models.presets import Part, SelfAttentionSettings, settings_of
 from neuroseqret.models.self_attention.fitting import Fitting, unwarped, with_similarity
 from neuroseqret.models.self_attention.network import MAX_EVENTS, RelevanceNetwork
+from neuroseqret.models.self_attention.vectors import CROPS, affordable_rows
+from neuroseqret.processes.convolution_bank import POOLINGS, ConvolutionBank
+from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.mark_classes import MarkClasses, shared_classes
 from neuroseqret.processes.markov_renewal import MarkovRenewal
-from neuroseqret.processes.time_scale import Inputs, TimeScale
+from neuroseqret.processes.time_scale import TimeScale
 from neuroseqret.training.task import TrainingTask
 
 _MOST_MARKS = 64  # most classes of marks in the neural process
-_CHUNK = 8192  # sequences whose Markov-renewal features are held at once
-_PROJECTED = 1024  # vectors projected at once: one batch of the encoder is too small for an efficient product
+_CHUNK = 2048  # sequences whose vectors are held at once
+BANK_SCALE = 0.5  # of the features of the bank against those of the tables, which are fewer
 
 
 class SelfAttention(Embedder, Resumable):
@@ -48,6 +52,8 @@ class SelfAttention(Embedder, Resumable):
     """
 
     name: ClassVar[str] = "self"
+    version: ClassVar[int] = 2
+    preset_versions: ClassVar[dict[str, int]] = {"paper": 1}
     settings: SelfAttentionSettings
 
     def __init__(self, preset: str = "default", **overrides: Any) -> None:
@@ -57,40 +63,55 @@ class SelfAttention(Embedder, Resumable):
 
     def learn(self, task: TrainingTask) -> Outcome:
         """Fit what needs no training, then train the network."""
-        self.scale_on(task.given_corpus)
-        rows = np.concatenate([task.train_rows, task.validation_rows])
-        of_queries, of_corpus = self._markov_of(task.queries, rows), self._markov_of(task.corpus)
+        self.scale_on(task.given_corpus, task.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(task.seed)
-            self._build()
-        markov = None if of_queries is None or of_corpus is None else (of_queries, of_corpus)
+            # The joint phase trains the first member alone; the head phase makes all of them anew.
+            only_first = [1.0] + [0.0] * (len(self.settings.projection.members) - 1)
+            self._build(only_first)
+        task = self._affordable(task)
         checkpoint = task.checkpoint(self.settings.model_dump_json())
-        best = Fitting(self.network, self.scale, self.settings, task, markov, checkpoint).run()
+        fitting = Fitting(self.network, self.scale, self.settings, task, self.fixed_features, checkpoint)
+        best = fitting.run()
         self.network.eval()
-        return Outcome.of("AP", best)
+        return Outcome.of("AP", best, **fitting.notes)
 
-    def scale_on(self, corpus: EventSequences) -> None:
-        """Fit what needs no training: time scale, classes of marks, horizon, Markov-renewal process."""
+    def scale_on(self, corpus: EventSequences, seed: int = 0) -> None:
+        """Fit what needs no training: time scale, classes of marks, horizon, tables, bank."""
         self.scale = TimeScale.fit(corpus)
         self.marks = max(corpus.num_marks, 1)
         self.classes = MarkClasses(self.marks, shared_classes(corpus.marks, self.marks, _MOST_MARKS))
         starts, ends = corpus.observed()
         self.horizon = float(max((ends - starts).max(), np.finfo(np.float32).tiny))
-        self.markov = MarkovRenewal.fit(corpus, self.scale, self.marks) if self.settings.vector.markov else None
+        v = self.settings.vector
+        values = EventValues.fit(corpus, self.settings.values)
+        self.markov = MarkovRenewal.fit(corpus, self.scale, self.marks) if v.markov else None
+        self.bank = ConvolutionBank.fit(corpus, self.scale, self.marks, values, v.bank, seed) if v.bank else None
 
-    def _build(self) -> None:
-        size = 0 if self.markov is None else self.markov.size
-        self.network = RelevanceNetwork(self.classes, size, self.settings, self.horizon)
+    def _build(self, weights: list[float] | None = None, groups: int = 0) -> None:
+        fixed: dict[Part, int] = {"markov": 0 if self.markov is None else self.markov.size}
+        if self.bank is not None:
+            fixed |= {"positions": self.bank.size // POOLINGS, "bank": self.bank.size - self.bank.size // POOLINGS}
+        self.network = RelevanceNetwork(self.classes, fixed, self.settings, self.horizon, weights, groups)
 
-    def _markov_of(self, sequences: EventSequences, rows: np.ndarray | None = None) -> Tensor | None:
-        """Return Markov-renewal features: (sequences, size). With `rows`, only those are computed; others are 0."""
-        if self.markov is None:
-            return None
-        if rows is None:
-            return torch.from_numpy(self.markov.features(sequences))
-        whole = torch.zeros(len(sequences), self.markov.size)
-        whole[rows] = torch.from_numpy(self.markov.features(sequences[rows]))
-        return whole
+    def _affordable(self, task: TrainingTask) -> TrainingTask:
+        """Return the task with as much of the corpus as has room in memory."""
+        crops = any(member.crops for member in self.settings.projection.members)
+        rng = np.random.default_rng([task.seed, 7])
+        versions = 1 + CROPS * crops
+        rows = affordable_rows(len(task.corpus), self.network.size, versions, rng)
+        if len(rows) == len(task.corpus):
+            return task
+        return replace(task, corpus=task.corpus[rows], labels=task.relevance.select_corpus(rows))
+
+    def fixed_features(self, sequences: EventSequences) -> Tensor | None:
+        """Return the features that need no training, bank before tables: (sequences, features)."""
+        parts = []
+        if self.bank is not None:
+            parts.append(self.bank.features(sequences) * np.float32(BANK_SCALE))
+        if self.markov is not None:
+            parts.append(self.markov.features(sequences))
+        return torch.from_numpy(np.concatenate(parts, axis=1)) if parts else None
 
     # ---------------------------------------------------------------- use
 
@@ -98,12 +119,12 @@ class SelfAttention(Embedder, Resumable):
     def dimension(self) -> int:
         """Length of an embedding."""
         self._require_fitted()
-        return self.network.projection.dimension
+        return self.network.metric.dimension
 
     @property
     def device(self) -> torch.device:
         """The device of the network."""
-        return next(self.network.parameters()).device
+        return self.network.metric.weights.device
 
     def to(self, device: torch.device | str) -> Self:
         """Move a trained model to a device for `embed` and `score`; their results are numpy arrays on the CPU.
@@ -119,35 +140,30 @@ class SelfAttention(Embedder, Resumable):
         """Return unit vectors (sequences, dimension); queries are unwarped if the model has an unwarping."""
         self._require_fitted()
         embedded = np.empty((len(many), self.dimension), np.float32)
-        rows, vectors = [], []
-        for some, inputs, markov in self.prepared(many, role):
-            rows.append(some)
-            vectors.append(self.network.vector(self.network.raw(inputs), markov))
-            if sum(map(len, rows)) >= _PROJECTED:
-                embedded[np.concatenate(rows)] = self.network.projection(torch.cat(vectors)).cpu().numpy()
-                rows, vectors = [], []
-        if rows:
-            embedded[np.concatenate(rows)] = self.network.projection(torch.cat(vectors)).cpu().numpy()
+        for rows, vectors in self.vectors(many, role):
+            embedded[rows] = self.network.metric(vectors, role).cpu().numpy()
         return embedded
 
-    def prepared(
-        self, many: EventSequences, role: Role = "corpus"
-    ) -> Iterator[tuple[np.ndarray, Inputs, Tensor | None]]:
-        """Yield rows, network inputs and Markov-renewal features of all sequences, in batches of similar length.
+    @torch.inference_mode()
+    def as_query(self, embeddings: Scores) -> Scores:
+        found: Scores = self.network.metric.as_query(torch.from_numpy(embeddings).to(self.device)).cpu().numpy()
+        return found
 
-        Inputs and features are on the device of the model.
-        """
-        device = self.device
+    def vectors(self, many: EventSequences, role: Role = "corpus") -> Iterator[tuple[np.ndarray, Tensor]]:
+        """Yield rows of the sequences and their whitened vectors, some thousand at a time, on the model's device."""
         for begin in range(0, len(many), _CHUNK):
             chunk = many[begin : begin + _CHUNK]
-            features = self._markov_of(chunk)
-            for rows in rows_by_length(chunk.lengths, MAX_EVENTS):
-                batch = self.unwarped(pad(chunk, rows), role)
-                yield (
-                    begin + rows,
-                    self.scale.inputs(batch).to(device),
-                    None if features is None else features[rows].to(device),
-                )
+            fixed = self.fixed_features(chunk)
+            fixed = None if fixed is None else fixed.to(self.device)
+            if not self.settings.vector.neural:
+                yield np.arange(begin, begin + len(chunk)), self.network.vector(None, fixed)
+                continue
+            rows, vectors = [], []
+            for some in rows_by_length(chunk.lengths, MAX_EVENTS):
+                inputs = self.scale.inputs(self.unwarped(pad(chunk, some), role)).to(self.device)
+                rows.append(some)
+                vectors.append(self.network.vector(self.network.raw(inputs), None if fixed is None else fixed[some]))
+            yield begin + np.concatenate(rows), torch.cat(vectors)
 
     def unwarped(self, batch: Batch, role: Role) -> Batch:
         """Return the batch with U(t) for t if it holds queries and the model has an unwarping."""
@@ -179,15 +195,26 @@ class SelfAttention(Embedder, Resumable):
         tensors = prefixed("network", self.network.state_dict())
         if self.markov is not None:
             tensors |= prefixed("markov", self.markov.tensors)
-        return ModelState(self.trained_card(time_scale=self.scale, constants={"horizon": self.horizon}), tensors)
+        if self.classes.of_mark is not None:
+            tensors["classes"] = self.classes.of_mark
+        if self.bank is not None:
+            tensors |= prefixed("bank", self.bank.tensors)
+            tensors["values"] = torch.from_numpy(self.bank.values.quantiles)
+        groups = 0 if self.network.metric.groups is None else self.network.metric.groups.groups
+        constants = {"horizon": self.horizon, "groups": float(groups)}
+        return ModelState(self.trained_card(time_scale=self.scale, constants=constants), tensors)
 
     def restore(self, state: ModelState) -> None:
         self.scale = TimeScale.model_validate(state.card.time_scale)
         self.horizon = state.card.constants["horizon"]
         self.marks = state.card.marks
-        self.classes = MarkClasses(self.marks, state.tensors.get("network.process.classes.of_mark"))
-        markov = under(state.tensors, "markov")
+        self.classes = MarkClasses(self.marks, state.tensors.get("classes"))
+        markov, bank = under(state.tensors, "markov"), under(state.tensors, "bank")
         self.markov = MarkovRenewal(self.scale, self.marks, markov) if markov else None
-        self._build()
+        self.bank = None
+        if bank:
+            values = EventValues(self.settings.values, state.tensors["values"].numpy())
+            self.bank = ConvolutionBank(self.scale, self.marks, bank, values)
+        self._build(state.tensors["network.metric.weights"].tolist(), int(state.card.constants["groups"]))
         self.network.load_state_dict(under(state.tensors, "network"))
         self.network.eval()

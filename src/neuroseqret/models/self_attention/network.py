@@ -1,14 +1,15 @@
-"""The network of SelfAttention: point process, whitened vector, projection. It works on tensors only."""
+"""The network of SelfAttention: point process, whitened vector, metric. It works on tensors only."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from neuroseqret.models.presets import SelfAttentionSettings
-from neuroseqret.models.self_attention.metric import Projection
+from neuroseqret.models.presets import PARTS, Part, SelfAttentionSettings
+from neuroseqret.models.self_attention.metric import Layout, Metric
 from neuroseqret.processes import fisher
 from neuroseqret.processes.mark_classes import MarkClasses
 from neuroseqret.processes.neural_process import NeuralProcess
@@ -29,33 +30,45 @@ class Raw:
 
 
 class RelevanceNetwork(nn.Module):
-    """Maps inputs and Markov-renewal features to embeddings: `raw`, then `vector`, then `projection`."""
+    """Maps features and inputs of the neural process (if there is one) to embeddings: `raw`, `vector`, `metric`."""
 
     pooled_mean: Tensor
     pooled_sd: Tensor
+    process: NeuralProcess
 
     def __init__(
-        self, classes: MarkClasses, markov_size: int, settings: SelfAttentionSettings, horizon: float = 1.0
+        self,
+        classes: MarkClasses,
+        fixed: dict[Part, int],  # sizes of the parts that need no training
+        settings: SelfAttentionSettings,
+        horizon: float = 1.0,
+        weights: Sequence[float] | None = None,  # of the members of the metric
+        groups: int = 0,  # known groups
     ) -> None:
         super().__init__()
-        self.settings, width = settings, settings.encoder.width
-        e = settings.encoder
-        self.process = NeuralProcess(
-            classes, e.width, e.blocks, e.heads, e.dropout, e.max_length, settings.vector.survival
-        )
-        self.fisher_size = (2 + classes.number) * (width + 1)
-        if settings.vector.fisher == "all":
-            self.fisher_size = sum(p.numel() for p in self.process.parameters())
-        self.information = fisher.DiagonalInformation(self.fisher_size)
-        if not settings.vector.whitening:
-            self.information.moment.fill_(1.0)
-        self.register_buffer("pooled_mean", torch.zeros(3 * width))
-        self.register_buffer("pooled_sd", torch.zeros(3 * width))
-        v, p = settings.vector, settings.projection
-        self.size = (v.fisher != "none") * self.fisher_size + v.pooled * 3 * width + (markov_size if v.markov else 0)
-        self.projection = Projection(self.size, p.kind, p.hidden, p.dimension, p.dropout, p.members)
+        self.settings, width, v = settings, settings.encoder.width, settings.vector
+        self.fisher_size = 0
+        if v.neural:
+            e = settings.encoder
+            self.process = NeuralProcess(classes, e.width, e.blocks, e.heads, e.dropout, e.max_length, v.survival)
+            self.fisher_size = (2 + classes.number) * (width + 1)
+            if v.fisher == "all":
+                self.fisher_size = sum(p.numel() for p in self.process.parameters())
+            self.information = fisher.DiagonalInformation(self.fisher_size)
+            if not v.whitening:
+                self.information.moment.fill_(1.0)
+            self.register_buffer("pooled_mean", torch.zeros(3 * width))
+            self.register_buffer("pooled_sd", torch.zeros(3 * width))
+        neural = (v.fisher != "none") * self.fisher_size + v.pooled * 3 * width
+        self.layout = Layout({part: fixed.get(part, 0) for part in PARTS} | {"process": neural})
+        self.metric = Metric(self.layout, settings.projection, weights, groups)
         u = settings.unwarp
         self.unwarp = None if u is None else Unwarp(horizon, u.hidden, u.sigma)
+
+    @property
+    def size(self) -> int:
+        """The length of the vector."""
+        return self.layout.size
 
     # ---------------------------------------------------------------- point process
 
@@ -98,22 +111,20 @@ class RelevanceNetwork(nn.Module):
 
     # ---------------------------------------------------------------- vector and embedding
 
-    def vector(self, raw: Raw, markov: Tensor | None) -> Tensor:
+    def vector(self, raw: Raw | None, fixed: Tensor | None) -> Tensor:
         """Return the whitened parts, concatenated, with coordinates of size about 1: (B, size)."""
-        parts = []
-        if self.settings.vector.fisher != "none":
+        parts = [] if fixed is None else [fixed]
+        if raw is not None and self.settings.vector.fisher != "none":
             unit = self.information.whiten(raw.score)
             parts.append((unit * self.fisher_size**0.5).clamp(-VECTOR_FAR, VECTOR_FAR) if self.projected else unit)
-        if self.settings.vector.pooled:
+        if raw is not None and self.settings.vector.pooled:
             parts.append(((raw.pooled - self.pooled_mean) / (self.pooled_sd + 1e-3)).clamp(-VECTOR_FAR, VECTOR_FAR))
-        if markov is not None:
-            parts.append(markov)
-        return torch.cat(parts, dim=1)
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
     @property
     def projected(self) -> bool:
         """Whether there is a learned metric on top of the vector."""
-        return self.settings.projection.kind != "none"
+        return self.settings.projection.learned
 
     # ---------------------------------------------------------------- statistics of the corpus
 
