@@ -10,25 +10,25 @@ import numpy as np
 import pytest
 import torch
 
-from neuroseqret.data.batching import pad
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.explanation import Explanation, explain, picture
-from neuroseqret.explanation.attribution import through
+from neuroseqret.explanation.integrated_gradients import through, through_groups
 from neuroseqret.explanation.shares import vector_shares
-from neuroseqret.models.self_attention.metric import Projection
 from neuroseqret.models.self_attention.model import SelfAttention
+from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.processes.markov_renewal import WHOLE
 from simulated import simulate_retrieval
 
-SHORT: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}}
+SHORT: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}, "head": {"steps": 5}, "selection": None}
+LINEAR = {"projection": {"members": [{"kind": "linear"}, {"kind": "identity", "sees": ["markov"]}]}}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "default": ("default", {**SHORT, "head": {"steps": 20}}),
-    "several heads": ("default", {**SHORT, "head": {"steps": 5}, "projection": {"members": 3}}),
-    "linear head": ("default", {**SHORT, "head": {"steps": 5}, "projection": {"kind": "linear"}}),
-    "Fisher vector alone": ("default", {**SHORT, "head": None, "vector": {"pooled": False, "markov": False}}),
-    "blocks": ("default", {**SHORT, "head": {"steps": 5}, "encoder": {"max_length": 8}}),
+    "neural": ("neural", SHORT),
+    "linear head": ("default", {**SHORT, **LINEAR}),
+    "Fisher vector alone": ("neural", {**SHORT, "vector": {"pooled": False, "markov": False, "bank": 0}}),
+    "blocks": ("neural", {**SHORT, "encoder": {"max_length": 8}}),
     "paper": ("paper", {"joint": {"steps": 3}, "encoder": {"width": 16}}),
 }
 
@@ -64,20 +64,41 @@ def test_parts_sum_to_the_score(model: SelfAttention, data: tuple[EventSequences
         assert [part for *_, part in best] == sorted((part for *_, part in best), reverse=True)
 
 
+@pytest.mark.parametrize("variant", ["default", "neural"])
 def test_what_the_corpus_has_in_common_is_shared_by_the_events_and_not_the_wholes(
+    data: tuple[EventSequences, EventSequences], variant: str
+) -> None:
+    corpus, queries = data
+    preset, settings = VARIANTS[variant]
+    trained = SelfAttention(preset, **settings).fit(queries, corpus, seed=1)
+    shares, kinds = vector_shares(trained, corpus[0], "corpus")
+    begin = trained.network.layout.columns(["process"]).start  # of the Fisher vector
+    counted = torch.arange(len(kinds)) < begin if begin else torch.ones(len(kinds), dtype=torch.bool)
+    assert shares[-1, counted & (kinds != WHOLE)].abs().max() < 1e-9
+    assert shares[:-1, kinds == WHOLE].abs().max() == 0
+    ((_, whole),) = trained.vectors(corpus[:1])
+    torch.testing.assert_close(shares.sum(0), whole[0].double().detach(), rtol=0, atol=1e-4)
+
+
+def test_probabilities_of_groups_are_split_by_the_path_from_the_average_sequence(
     data: tuple[EventSequences, EventSequences],
 ) -> None:
     corpus, queries = data
     preset, settings = VARIANTS["default"]
-    trained = SelfAttention(preset, **settings).fit(queries, corpus, seed=1)
-    shares, kinds = vector_shares(trained, corpus[0], "corpus")
-    counted = torch.arange(len(kinds)) >= trained.network.fisher_size  # pooled states and tables
-    assert shares[-1, counted & (kinds != WHOLE)].abs().max() < 1e-9
-    assert shares[:-1, kinds == WHOLE].abs().max() == 0
-    whole = trained.network.vector(
-        trained.network.raw(trained.scale.inputs(pad(corpus[:1]))), trained._markov_of(corpus[:1])
-    )
-    torch.testing.assert_close(shares.sum(0), whole[0].double().detach(), rtol=0, atol=1e-4)
+    model = SelfAttention(preset, **settings).fit(queries, corpus, seed=1)
+    metric = model.network.metric.double()
+    shares, _ = vector_shares(model, corpus[0], "corpus")
+    vector = shares.sum(0)
+
+    def probabilities(at: torch.Tensor) -> torch.Tensor:
+        return metric.units(at[None])[metric.group_member][0, :-1]
+
+    steps = [(k + 0.5) / 2000 for k in range(2000)]
+    slow = sum(torch.func.jvp(probabilities, (a * vector,), (shares[3],))[1] for a in steps) / len(steps)
+    fast, whole = through_groups(metric, torch.stack([shares[3], vector]), vector)
+    torch.testing.assert_close(fast[0], slow, rtol=0, atol=2e-4)
+    torch.testing.assert_close(whole, probabilities(vector), rtol=0, atol=1e-9)
+    torch.testing.assert_close(fast[1], whole - probabilities(0 * vector), rtol=0, atol=2e-2)
 
 
 def test_integrated_gradients_in_closed_form_equal_a_fine_sum_along_the_path() -> None:
@@ -102,7 +123,7 @@ def test_other_models_and_endless_sequences_are_refused(data: tuple[EventSequenc
     with pytest.raises(UserError, match=r"takes a model first, such as index\.model, not EventSequences"):
         explain(corpus, queries[0], corpus[0])  # type: ignore[arg-type]
     with pytest.raises(UserError, match="do not split over events"):
-        explain(SelfAttention(vector={"fisher": "all"}), queries[0], corpus[0])
+        explain(SelfAttention("neural", vector={"fisher": "all"}), queries[0], corpus[0])
     preset, settings = VARIANTS["linear head"]
     model = SelfAttention(preset, **settings).fit(queries, corpus)
     endless = EventSequences.from_lists([(np.arange(3000.0), np.zeros(3000, int))], ids=["long"])

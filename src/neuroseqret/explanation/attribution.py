@@ -32,10 +32,10 @@ from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
+from neuroseqret.explanation.integrated_gradients import through_metric
 from neuroseqret.explanation.shares import vector_shares
 from neuroseqret.index.hit import Hit
 from neuroseqret.models.base import RelevanceModel, Role
-from neuroseqret.models.self_attention.metric import Projection
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.markov_renewal import PARTS
 from neuroseqret.readers.coercion import Given, as_sequences
@@ -159,51 +159,8 @@ def _shares(model: SelfAttention, sequence: EventSequence, role: Role) -> tuple[
     """Return the embedding split over events and rest (events + 1, D), and split over parts (len(PARTS), D)."""
     shares, kinds = vector_shares(model, sequence, role)  # (events + 1, size), (size,)
     masked = torch.stack([shares.sum(0) * (kinds == kind) for kind in range(len(PARTS))])
-    both = through(model.network.projection, torch.cat([shares, masked]), shares.sum(0))
+    both, offset = through_metric(model.network.metric, torch.cat([shares, masked]), shares.sum(0), role)
     events, parts = both[: len(shares)], both[len(shares) :]
-    offset = of_average(model.network.projection, shares.sum(0))
     events[-1] += offset
     parts[-1] += offset
     return events, parts
-
-
-def through(projection: Projection, directions: Tensor, vector: Tensor) -> Tensor:
-    """Return the integrated gradients of the head in these directions, normalised: (n, size) to (n, D)."""
-    if projection.kind == "none":
-        return directions
-    weights = _as_double(projection)
-    entered = directions @ weights["first"]  # (members, n, inner)
-    if projection.kind == "mlp":
-        p = vector[None] @ weights["first"]  # (members, 1, hidden)
-        bias = weights["first_bias"]
-        passed = torch.relu(p + bias) - torch.relu(bias)
-        share = torch.where(p.abs() > 1e-12, passed / p, (bias > 0).to(p.dtype))
-        entered = (entered * share) @ weights["second"]
-    return _joined(entered / _length(projection, vector))
-
-
-def of_average(projection: Projection, vector: Tensor) -> Tensor:
-    """Return the head's output for the average sequence, divided by the length of its output for `vector`: (D,)."""
-    if projection.kind == "none":
-        return torch.zeros(projection.dimension, dtype=torch.float64)
-    return _joined(_raw(projection, torch.zeros_like(vector)[None]) / _length(projection, vector))[0]
-
-
-def _raw(projection: Projection, vectors: Tensor) -> Tensor:
-    """Return the head's output before normalisation: (members, n, dimension)."""
-    weights = _as_double(projection)
-    inner = vectors @ weights["first"] + weights["first_bias"]
-    return torch.relu(inner) @ weights["second"] + weights["second_bias"] if projection.kind == "mlp" else inner
-
-
-def _length(projection: Projection, vector: Tensor) -> Tensor:
-    return _raw(projection, vector[None]).norm(dim=-1, keepdim=True)
-
-
-def _joined(parts: Tensor) -> Tensor:
-    """Concatenate the members, as in the embedding."""
-    return parts.transpose(0, 1).flatten(1) * len(parts) ** -0.5
-
-
-def _as_double(projection: Projection) -> dict[str, Tensor]:
-    return {name: value.double() for name, value in projection.named_parameters()}

@@ -1,6 +1,7 @@
 """Split the vector of a sequence over its events: how much each event gives to every coordinate.
 
 - Fisher vector: exact, because the gradient of a log-likelihood is a sum over events.
+- Convolution bank: an output of a kernel belongs to the events under its taps (see `ConvolutionBank.event_shares`).
 - Markov-renewal features: the value of a table cell is shared equally by the events counted in it. Moments of the whole
   sequence belong to the sequence as a whole.
 - Pooled states: mean and standard deviation are sums over events; a maximum belongs to the event that attains it.
@@ -19,7 +20,7 @@ from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Role
-from neuroseqret.models.self_attention.model import SelfAttention
+from neuroseqret.models.self_attention.model import BANK_SCALE, SelfAttention
 from neuroseqret.models.self_attention.network import VECTOR_FAR, split_blocks
 from neuroseqret.processes import fisher
 from neuroseqret.processes.markov_renewal import BOTH, MARKS, TIMES, WHOLE
@@ -40,22 +41,24 @@ def vector_shares(model: SelfAttention, sequence: EventSequence, role: Role) -> 
         )
     network, settings = model.network, model.settings.vector
     one = EventSequences.of(sequence)
-    inputs = network.process.seen(model.scale.inputs(model.unwarped(pad(one), role)))
-    blocks, _ = split_blocks(inputs, model.settings.encoder.max_length)
-    states = network.process.encoder(blocks)
     shares, kinds = [], []
-    if settings.fisher != "none":
-        shares.append(_fisher(model, blocks, states))
-        of_outputs = torch.tensor([TIMES, TIMES, *[MARKS] * network.process.heads.marks])
-        kinds.append(of_outputs.repeat_interleave(states.shape[2] + 1))
-    if settings.pooled:
-        shares.append(_pooled(model, states[:, 1:][blocks.mask].double()))
-        kinds.append(torch.full((shares[-1].shape[1],), BOTH))
-    if model.markov is not None:
-        of_events, whole, kind = model.markov.event_shares(one)
-        kinds.append(torch.from_numpy(kind))
-        of_whole = torch.from_numpy(whole) * (kinds[-1] == WHOLE)
-        shares.append(_over_events(torch.from_numpy(of_events), torch.from_numpy(whole) - of_whole, of_whole))
+    for features, scale in ((model.bank, BANK_SCALE), (model.markov, 1.0)):
+        if features is not None:
+            of_events, whole, kind = (torch.from_numpy(part) for part in features.event_shares(one))
+            kinds.append(kind)
+            of_whole = whole * (kind == WHOLE)
+            shares.append(scale * _over_events(of_events, whole - of_whole, of_whole))
+    if settings.neural:
+        inputs = network.process.seen(model.scale.inputs(model.unwarped(pad(one), role)))
+        blocks, _ = split_blocks(inputs, model.settings.encoder.max_length)
+        states = network.process.encoder(blocks)
+        if settings.fisher != "none":
+            shares.append(_fisher(model, blocks, states))
+            of_outputs = torch.tensor([TIMES, TIMES, *[MARKS] * network.process.heads.marks])
+            kinds.append(of_outputs.repeat_interleave(states.shape[2] + 1))
+        if settings.pooled:
+            shares.append(_pooled(model, states[:, 1:][blocks.mask].double()))
+            kinds.append(torch.full((shares[-1].shape[1],), BOTH))
     return torch.cat(shares, dim=1), torch.cat(kinds)
 
 

@@ -327,7 +327,7 @@ class Index:
             exhaustive=exhaustive,
             rerank=reranker,
             rerank_top=rerank_top if rerank_top is not None else 100,
-            expand=expand,
+            expand=self.model.as_query if expand else None,
             fraction=fraction if fraction is not None else settings.fraction,
             at_least=at_least if at_least is not None else settings.at_least,
         )

@@ -11,7 +11,7 @@ Query expansion: q' = norm(v_q + sum over the top 10 of max(kappa, 0)^3 v_c), an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -42,7 +42,7 @@ class SearchOptions:
     exhaustive: bool = False
     rerank: RelevanceModel | None = None
     rerank_top: int = 100  # n: how many of the best candidates are reranked; k of them if k is larger
-    expand: bool = False
+    expand: Callable[[Vectors], Vectors] | None = None  # the model's `as_query`, if queries are to be expanded
     fraction: float = 0.01
     at_least: int = 2000
 
@@ -90,9 +90,9 @@ class Search:
         """Return the hits of one query: expand it, find the best sequences, rerank them."""
         options = self.options
         compared = centres = reranked = 0
-        if options.expand:
+        if options.expand is not None:
             near = self._best(vector, EXPAND_BY, each_sequence_once=False)
-            vector = expanded(vector, near.scores, self.snapshot.vectors(near.rows))
+            vector = expanded(vector, near.scores, options.expand(self.snapshot.vectors(near.rows)))
             compared, centres = near.compared, near.centres
         number = options.k if options.rerank is None else max(options.k, options.rerank_top)
         found = self._best(vector, min(number, max(len(self.snapshot), 1)), self.config.settings.windowed)

@@ -276,8 +276,7 @@ class Service:
             return vector
         return refined(vector, *(self._judged(ids, view) for ids in (query.relevant, query.not_relevant)))
 
-    @staticmethod
-    def _judged(ids: list[str], view: View) -> np.ndarray:
+    def _judged(self, ids: list[str], view: View) -> np.ndarray:
         """Return the embeddings of judged sequences: that of a sequence, of a window, or the mean over all windows."""
         found = []
         for id in ids:
@@ -285,7 +284,7 @@ class Service:
             rows = row if row[0] >= 0 else view.rows_of_sequence(id)
             if not len(rows):
                 raise UserError(f"the index holds no sequence {id[:200]!r}; check the ids that were judged")
-            found.append(view.embeddings(rows).mean(0))
+            found.append(self.index.model.as_query(view.embeddings(rows)).mean(0))
         return np.array(found, np.float32).reshape(len(found), view.config.dimension)
 
     # ---------------------------------------------------------------- explain
