@@ -23,19 +23,19 @@ PAPER = {
 }
 DEFAULT = {
     "default": "the whole model",
-    "no-projection": "without the learned projection",
-    "linear-projection": "a linear projection instead of the network",
-    "no-head-phase": "without the second phase of training",
-    "no-markov": "without the Markov-renewal process",
-    "no-fisher": "without Fisher vectors",
-    "no-whitening": "Fisher vectors without whitening",
-    "no-pooled": "without pooled states",
-    "one-member": "one projection instead of two side by side",
+    "whitened-only": "without a learned metric: the whitened tables",
+    "no-bank": "without the bank of convolutions",
+    "no-markov": "without the Markov-renewal tables",
+    "no-groups": "without the probabilities of groups",
+    "no-discriminant": "without the discriminant",
+    "no-crops": "without training on crops",
+    "one-member": "one member of the metric alone",
+    "no-selection": "without choosing the weights of the members",
     "hinge-loss": "the paper's hinge loss instead of softmax",
     "pseudo-train": "no learning from groups without a train query",
     "similarity": "with the normalised similarity term",
-    "similarity-literal": "with the paper's similarity term",
-    "unwarping": "with unwarping",
+    "neural": "with the neural process",
+    "unwarping": "with the neural process and unwarping",
 }
 
 
@@ -143,7 +143,7 @@ def findings(measured: Measured) -> list[Finding]:
     cells = [g for row in losses.values() for g in row]
     if not cells:
         return [Finding("The whole score is best on all sets; without κ it is far worse; U helps.", "")]
-    added = _known([gain(measured, data, "unwarping", "default") for data in measured.data])
+    added = _known([gain(measured, data, "unwarping", "neural") for data in measured.data])
     unmarked = _known([gain(measured, data, "paper-no-marks", "paper-no-times") for data in measured.data])
     no_unwarping = losses["paper-no-unwarping"]
     return [
@@ -163,7 +163,7 @@ def findings(measured: Measured) -> list[Finding]:
         Finding(
             "Without the unwarping U, MAP is lower on all sets.",
             f"leaving U out of `paper` lowers MAP on {of(_lower(no_unwarping), len(no_unwarping))} sets and raises it "
-            f"on {_higher(no_unwarping)}; putting U into `default` raises it on {of(_higher(added), len(added))} and "
+            f"on {_higher(no_unwarping)}; putting U into `neural` raises it on {of(_higher(added), len(added))} and "
             f"lowers it on {_lower(added)}",
         ),
     ]

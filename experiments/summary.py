@@ -191,18 +191,27 @@ def _new_sequences(measured: Measured) -> str:
     )
 
 
+_PARTS = {
+    "whitened-only": "without a learned metric",
+    "no-bank": "without the bank of convolutions",
+    "no-markov": "without the histograms",
+    "no-groups": "without the probabilities of groups",
+    "no-selection": "without choosing weights",
+    "neural": "with the neural process",
+    "similarity": "with the similarity term",
+}
+
+
 def _ablation(measured: Measured) -> str:
     first = measured.with_seeds({0})
-
-    def change(name: str) -> str:
-        return number(float(np.nanmean([ablation.gain(first, data, name, "default") for data in first.data])), "+.1f")
-
+    changes = {name: [ablation.gain(first, data, name, "default") for data in first.data] for name in _PARTS}
+    known = {name: gains for name, gains in changes.items() if not np.isnan(gains).all()}
+    if not known:
+        return ""
+    shown = [f"{_PARTS[name]} {number(float(np.nanmean(gains)), '+.1f')}" for name, gains in known.items()]
     return (
-        "**What the score owes to each part** (mean change of MAP in points, corpus seen, one seed): without the "
-        f"network on top {change('no-projection')}, without its own phase of training {change('no-head-phase')}, "
-        f"without the histograms {change('no-markov')}, without the Fisher vector {change('no-fisher')}, without the "
-        f"pooled states {change('no-pooled')}; with unwarping {change('unwarping')}, with the similarity term "
-        f"{change('similarity')}."
+        "**What the score owes to each part** (mean change of MAP in points, corpus seen, one seed): "
+        f"{', '.join(shown)}."
     )
 
 

@@ -5,25 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.plan import Fit
-from neuroseqret.models.presets import PAPER_TABLE
+from neuroseqret.models.presets import DEFAULT, PAPER_TABLE
 from neuroseqret.models.self_attention.model import SelfAttention
 
 Variant = tuple[str, dict[str, Any]]
+_MEMBERS = [member.model_dump() for member in DEFAULT.projection.members]
+
+
+def _without(kind: str) -> dict[str, Any]:
+    return {"projection": {"members": [member for member in _MEMBERS if member["kind"] != kind]}}
+
 
 #: `default` with one part left out, or with one part put in that it does not have.
 DEFAULT_VARIANTS: dict[str, Variant] = {
     "default": ("default", {}),
+    "no-bank": ("default", {"vector": {"bank": 0}}),
     "no-markov": ("default", {"vector": {"markov": False}}),
-    "no-pooled": ("default", {"vector": {"pooled": False}}),
-    "no-fisher": ("default", {"vector": {"fisher": "none"}}),
-    "no-whitening": ("default", {"vector": {"whitening": False}}),
-    "linear-projection": ("default", {"projection": {"kind": "linear"}}),
-    "no-projection": ("default", {"projection": {"kind": "none"}, "head": None}),
-    "no-head-phase": ("default", {"head": None}),
-    "one-member": ("default", {"projection": {"members": 1}}),
+    "neural": ("neural", {}),
+    "no-groups": ("default", _without("groups")),
+    "no-discriminant": ("default", _without("discriminant")),
+    "no-crops": ("default", {"projection": {"members": [m | {"crops": False} for m in _MEMBERS]}}),
+    "one-member": ("default", {"projection": {"members": _MEMBERS[:1]}, "selection": None}),
+    "no-selection": ("default", {"selection": None}),
+    "whitened-only": ("default", {"projection": {"members": [{"kind": "whitened"}]}, "selection": None}),
     "similarity": ("default", {"similarity": {"form": "normalised"}}),
-    "similarity-literal": ("default", {"similarity": {"form": "literal"}}),
-    "unwarping": ("default", {"unwarp": {}}),
+    "unwarping": ("neural", {"unwarp": {}}),
     "hinge-loss": ("default", {"loss": {"kind": "hinge"}}),
     "pseudo-train": ("default", {"batch": {"pseudo_from": "train"}}),
 }
@@ -51,5 +57,5 @@ def variant(name: str, data: str = "") -> SelfAttention:
 
 def variant_fit(data: str, name: str, seed: int = 0) -> Fit:
     """Return the fit of a variant of SelfAttention; the whole models are rows of the accuracy table."""
-    preset = VARIANTS[name][0]
+    preset = VARIANTS[name][0] if name in PAPER_VARIANTS else "default"
     return Fit(data=data, method="self", preset=preset, variant="" if name == preset else name, seed=seed)

@@ -2,7 +2,7 @@
 
 A cell is fresh while its versions are those of today. There is one for each of these:
 
-- `method`: the method that was fitted, `RelevanceModel.version`;
+- `method`: the method that was fitted, `RelevanceModel.version_of` its preset;
 - `protocol`: who is asked and what is ranked, `neuroseqret.evaluation.protocol.PROTOCOL_VERSION`;
 - `cutting`, `hashing`, `qualitative`, `unwarping`, `runtime`: the way in which an experiment looks at a fitted method,
   in `LOOKS` below;
@@ -25,7 +25,7 @@ LOOKS = {"cutting": 1, "hashing": 1, "qualitative": 1, "unwarping": 1, "runtime"
 
 def versions_of(config: dict[str, Any]) -> dict[str, int]:
     """Return the versions of today for a cell with this configuration."""
-    found = {"method": method_class(config["method"]).version, "protocol": PROTOCOL_VERSION}
+    found = {"method": method_class(config["method"]).version_of(config.get("preset")), "protocol": PROTOCOL_VERSION}
     looks = [config["experiment"]] if "experiment" in config else []
     looks += ["cutting"] if config.get("queries", "whole") != "whole" else []
     found |= {look: LOOKS[look] for look in looks}

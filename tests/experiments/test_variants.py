@@ -15,8 +15,8 @@ from neuroseqret.processes.similarity import deltas
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_variant_is_a_setting_of_its_preset(name):
     model = variant(name, "health")
-    assert model.preset == ("paper-health" if name.startswith("paper") else "default")
-    assert (model.settings == PRESETS[model.preset]) == (name in ("default", "paper"))
+    assert model.preset == ("paper-health" if name.startswith("paper") else VARIANTS[name][0])
+    assert (model.settings == PRESETS[model.preset]) == (name in ("default", "neural", "paper"))
 
 
 def test_the_papers_scores_are_its_six():

@@ -40,7 +40,8 @@ AP_TOLERANCE = 0.02  # rounding may swap two candidates
 Figures = dict[str, Any]
 
 _SHORT = {"warm_up": {"steps": 4}, "joint": {"steps": 12}}
-_METRIC = {**_SHORT, "head": {"steps": 40}}
+_METRIC = {**_SHORT, "head": {"steps": 40}, "selection": {"steps": 10}}
+_LINEAR = {"members": [{"kind": "linear"}, {"kind": "whitened", "weight": 0.5}]}
 _CROSS = {"memory": {"out_of_fold_steps": 40, "cells": 4096}}
 _LITERAL = {"process": {"loop": {"steps": 6}}}
 _LOOP = {"loop": {"steps": 25}}
@@ -57,9 +58,10 @@ def _made(name: str, preset: str = "default", first: str | None = None, **settin
 
 METHODS: dict[str, Callable[[], Any]] = {
     "self": _made("self", **_METRIC),
-    "self unwarping similarity": _made("self", unwarp={}, similarity={"form": "normalised"}, **_METRIC),
-    "self fisher all": _made("self", vector={"fisher": "all"}, encoder={"width": 8}, **_METRIC),
-    "self linear hinge": _made("self", projection={"kind": "linear"}, loss={"kind": "hinge"}, **_METRIC),
+    "self neural": _made("self", "neural", **_METRIC),
+    "self unwarping similarity": _made("self", "neural", unwarp={}, similarity={"form": "normalised"}, **_METRIC),
+    "self fisher all": _made("self", "neural", vector={"fisher": "all"}, encoder={"width": 8}, **_METRIC),
+    "self linear hinge": _made("self", projection=_LINEAR, loss={"kind": "hinge"}, **_METRIC),
     "self paper": _made("self", "paper", joint={"steps": 12}),
     "cross": _made("cross", first="self", **_CROSS),
     "cross paper": _made("cross", "paper", _FIRST, **_LITERAL),
@@ -193,10 +195,11 @@ def _short(value: Any) -> str:
 def golden() -> Iterator[Golden]:
     """Yield everything that has golden figures."""
     for name in METHODS:
-        yield _of_method("methods", name, name.split()[0], lambda name=name: figures_of(name))
-        yield _of_method("extremes", name, name.split()[0], lambda name=name: extreme_figures(name))
-    for name, (method, _) in golden_settings.METHODS.items():
-        yield _of_method("method settings", name, method, lambda name=name: golden_settings.method_settings(name))
+        preset = "paper" if name.endswith("paper") else "default"
+        yield _of_method("methods", name, preset, lambda name=name: figures_of(name))
+        yield _of_method("extremes", name, preset, lambda name=name: extreme_figures(name))
+    for name, (_, preset) in golden_settings.METHODS.items():
+        yield _of_method("method settings", name, preset, lambda name=name: golden_settings.method_settings(name))
     for name in HASHES:
         yield _of_hash("hashes", name, lambda name=name: hash_figures(name))
     for name in golden_settings.HASHES:
@@ -206,9 +209,9 @@ def golden() -> Iterator[Golden]:
         yield Golden("looks", name, LOOKS[name], f'experiments.versions.LOOKS["{name}"]', look)
 
 
-def _of_method(kind: str, name: str, method: str, figures: Callable[[], Figures]) -> Golden:
-    found = methods.method_class(method)
-    return Golden(kind, name, found.version, f"{found.__name__}.version", figures)
+def _of_method(kind: str, name: str, preset: str, figures: Callable[[], Figures]) -> Golden:
+    found = methods.method_class(name.split()[0])
+    return Golden(kind, name, found.version_of(preset), f"{found.__name__}.version", figures)
 
 
 def _of_hash(kind: str, name: str, figures: Callable[[], Figures]) -> Golden:

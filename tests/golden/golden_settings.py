@@ -11,12 +11,14 @@ from pydantic import BaseModel
 
 from neuroseqret import methods
 from neuroseqret.candidates import make_hash
+from neuroseqret.models.cross.presets import PRESETS as CROSS_PRESETS
 from neuroseqret.models.presets import PRESETS
 
 Settings = dict[str, Any]
 
 METHODS: dict[str, tuple[str, str]] = {
-    **{f"{name} {preset}": (name, preset) for name in methods.MODELS for preset in PRESETS},
+    **{f"self {preset}": ("self", preset) for preset in PRESETS},
+    **{f"{name} {preset}": (name, preset) for name in ("cross", "hash-cross") for preset in CROSS_PRESETS},
     **{name: (name, "default") for name in methods.BASELINES},
 }
 HASHES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -50,6 +52,8 @@ def _flat(values: dict[str, Any], prefix: str = "") -> Settings:
     for name, value in values.items():
         if isinstance(value, BaseModel):
             found |= _flat(dict(value), f"{prefix}{name}.")
+        elif isinstance(value, tuple | list) and any(isinstance(item, BaseModel) for item in value):
+            found |= _flat({f"{name}.{place}": item for place, item in enumerate(value)}, prefix)
         elif isinstance(value, tuple | list):
             found[prefix + name] = list(value)
         elif value is None or isinstance(value, bool | int | float | str):
