@@ -94,8 +94,9 @@ def test_a_rebuild_that_had_to_wait_is_made_up_for(tiny, tmp_path, monkeypatch, 
         expected = index.search(query, 50)
         assert index.info()["not_yet_in_structure"] == 50
         if by_other:
-            hot_builder.build(tmp_path / "index" / "hot", index._store, index.config)
+            hot_builder.build(tmp_path / "index" / "hot", index._store.pinned(), index.config)
     built = (tmp_path / "index" / "hot" / hot.CURRENT).read_text() if by_other else None
+    index.refresh(wait=True)
     assert index.search(query, 50) == expected
     assert index.info()["not_yet_in_structure"] == 0
     if by_other:

@@ -58,6 +58,11 @@ class HotStructure:
     def __len__(self) -> int:
         return len(self.serials)
 
+    @cached_property
+    def by_serial(self) -> npt.NDArray[np.int64]:
+        """The order of the rows by serial."""
+        return np.argsort(self.serials)
+
     @property
     def nbytes(self) -> int:
         """Bytes that searches read. Events are not counted: only those of reranked rows are read."""

@@ -31,7 +31,7 @@ _OLD_BUILD = re.compile(rf"{hot.BUILD_NAME.pattern}|\.{hot.BUILD_NAME.pattern}-.
 
 
 def build(folder: Path, store: Store, config: IndexConfig) -> hot.HotStructure:
-    """Derive the structure from what the store holds now, make it the current one and open it.
+    """Derive the structure from a pinned store, make it the current one and open it.
 
     Building removes older builds, so `folder` may not be a link to somewhere else.
     """
@@ -39,8 +39,7 @@ def build(folder: Path, store: Store, config: IndexConfig) -> hot.HotStructure:
         raise OSError(errno.ELOOP, f"{folder.name} is a symbolic link, which is not followed; remove it")
     target = folder / f"build-{uuid.uuid4().hex[:12]}"
     with new_folder(target, hot.META) as temporary:
-        store.refresh()
-        _write(temporary, store.pinned(), config)
+        _write(temporary, store, config)
     with new_file(folder / hot.CURRENT) as pointer:
         pointer.write_text(target.name)
     _remove_others(folder, target.name)

@@ -54,7 +54,9 @@ BATCH = 8192
 class Index:
     """A corpus in a folder that can be searched, added to and shared by processes. Use `create` or `open` to get one.
 
-    The folder holds the model too. It embeds the sequences that are added and the queries.
+    The folder holds the model too. It embeds the sequences that are added and the queries. Threads may share an index:
+    searches never wait for one another, for writers or for a rebuild of the search structure. A process that was forked
+    after an index was opened cannot use one; start processes with `spawn`.
 
     >>> index = Index.create("model", "index", corpus)     # doctest: +SKIP
     >>> hits = index.search(query, k=10)                   # doctest: +SKIP
@@ -214,11 +216,17 @@ class Index:
         with self._store.turn():
             return self._mirror.rebuild() if anew else self._mirror.sync()
 
-    def refresh(self) -> None:
-        """Read the newest commit and rebuild the search structure if it is due, so that the next search need not."""
+    def refresh(self, *, wait: bool = False) -> None:
+        """Follow the newest commit, so that the next search need not; call it from a thread that watches the index.
+
+        If so much changed that the search structure has to be rebuilt, that starts in the background. Searches go on
+        meanwhile and do not wait for it; with `wait`, this returns when it is done.
+        """
         check_not_forked()
         if self._mirror is None:
             self._reader.snapshot()
+            if wait:
+                self._reader.wait()
 
     # ---------------------------------------------------------------- ask
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -36,7 +36,7 @@ from neuroseqret.index.store import KEY, PARENT, SERIAL, Conflict
 from neuroseqret.storage import lock
 
 if TYPE_CHECKING:
-    from lance import LanceDataset
+    from lance import LanceDataset, LanceFragment
 
 TABLE = "sequences"
 _UNSETTLED = 0.1  # seconds; two commits within them may get the same time stamp from the file system
@@ -148,14 +148,41 @@ class LanceStore:
         order = np.argsort(at)
         return found.take(pa.array(order[np.searchsorted(at[order], serials)])).select(list(columns))
 
-    def scan(self, columns: Sequence[str], after: int = -1, where: str | None = None) -> Iterator[pa.RecordBatch]:
-        conditions = [f"({where})"] if where else []
+    def scan(
+        self,
+        columns: Sequence[str],
+        after: int = -1,
+        where: str | None = None,
+        parts: Collection[str] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        conditions, dataset = [f"({where})"] if where else [], self._dataset
         if after >= 0:
             conditions.append(f"{SERIAL} > {after}")
-        with _explained(self.folder, "read", where, self._dataset.schema.names):
-            yield from self._dataset.to_batches(
-                columns=list(columns), filter=" AND ".join(conditions) or None, batch_size=8192
-            )
+        with _explained(self.folder, "read", where, dataset.schema.names):
+            chosen = None if parts is None else self._fragments(parts)
+            if chosen == []:
+                return
+            yield from dataset.scanner(
+                columns=list(columns), filter=" AND ".join(conditions) or None, batch_size=8192, fragments=chosen
+            ).to_batches()
+
+    def parts(self) -> dict[str, int]:
+        with _explained(self.folder, "read"):
+            return {_name(one): one.metadata.num_rows for one in self._dataset.get_fragments()}
+
+    def removed(self, parts: Collection[str]) -> npt.NDArray[np.int64]:
+        fragments = self._fragments(parts)
+        if not fragments:
+            return np.empty(0, np.int64)
+        with _explained(self.folder, "read"):
+            found = self._dataset.scanner(
+                columns=[SERIAL], fragments=fragments, with_row_id=True, include_deleted_rows=True
+            ).to_table()
+        serials: npt.NDArray[np.int64] = found.filter(found.column("_rowid").is_null()).column(SERIAL).to_numpy()
+        return serials
+
+    def _fragments(self, parts: Collection[str]) -> list[LanceFragment]:
+        return [one for one in self._dataset.get_fragments() if _name(one) in parts]
 
     def count(self) -> int:
         with _explained(self.folder, "read"):
@@ -235,6 +262,11 @@ class LanceStore:
             if dataset.version != before + 1:
                 raise Conflict(f"version {dataset.version - 1} is there, the change is based on {before}")
         return fitted
+
+
+def _name(fragment: LanceFragment) -> str:
+    """Return the name of a part: its first file, since numbers of fragments can be used again."""
+    return str(fragment.metadata.files[0].path)
 
 
 def _append(dataset: LanceDataset, rows: pa.Table) -> Any:

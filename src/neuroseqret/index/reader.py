@@ -1,12 +1,14 @@
 """`Reader` follows the store: it gives the snapshot of the newest commit and rebuilds the hot structure when it is due.
 
 Rows that were added after the hot structure was built are compared one by one. When these rows, or the removed ones,
-become many, the structure is rebuilt.
+become many, a thread in the background builds a new structure. Searches go on with the old one and the rows since, and
+change over when the new one is complete. Only the first structure of a large index is waited for: there is no old one.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,88 +31,121 @@ from neuroseqret.storage import lock
 #: A rebuild is due when more rows than these, and more than this share of the structure, were added or removed since.
 REBUILD_ROWS, REBUILD_FRACTION = 5000, 0.1
 _BUILD_TIMEOUT = 3600.0  # seconds to wait for the structure that another process is building
+_RETRY = 60.0  # seconds after a failed rebuild
 _FILTERS_KEPT = 16  # masks of the conditions that were used last
 
 
 class Reader:
-    """The reading side of an index; its threads may share one."""
+    """The reading side of an index; its threads may share one.
+
+    A snapshot never changes, so that searches need no lock. Threads take turns only to follow a new commit, which reads
+    what was added or removed since.
+    """
 
     def __init__(self, folder: Path, store: Store, config: IndexConfig) -> None:
         self.folder, self.store, self.config = folder, store, config
-        self._lock = threading.RLock()
-        self._version = -1
+        self._following, self._masking = threading.Lock(), threading.Lock()
         self._snapshot: Snapshot | None = None
-        self._due = False  # whether a rebuild was put off because another process was building
+        self._builder: threading.Thread | None = None
+        self._not_before = 0.0  # of the monotonic clock: when a failed rebuild may be tried again
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot of the newest commit; if nothing changed, this only reads a time stamp."""
-        with self._lock:
-            if self._snapshot is None or self.store.changed(self._version):
-                version = self.store.refresh()
-                if self._snapshot is None:
-                    self._snapshot = self._first()
-                elif version != self._version:
-                    self._snapshot = self._follow(self._snapshot)
-                self._version = version
-            elif not self._due:
-                return self._snapshot
-            if self._due or _outgrown(self._snapshot):
-                self._snapshot = self._rebuilt(self._snapshot)
-            return self._snapshot
+        snapshot = self._snapshot
+        if snapshot is not None and not self.store.changed(_version(snapshot)):
+            return snapshot
+        with self._following:
+            snapshot = self._snapshot or self._first()
+            if self.store.refresh() != _version(snapshot):
+                snapshot = self._follow(snapshot, self.store.pinned())
+            self._snapshot = snapshot
+            if _outgrown(snapshot):
+                self._start_building()
+            return snapshot
 
     def newest(self) -> tuple[Snapshot, int]:
         """Return the snapshot of the newest commit, and the commit's version."""
-        with self._lock:
-            return self.snapshot(), self._version
+        snapshot = self.snapshot()
+        return snapshot, _version(snapshot)
 
     def rebuild(self) -> None:
-        """Rebuild the hot structure now, whether it is due or not."""
-        with self._lock:
-            self._snapshot = self._rebuilt(self.snapshot(), anew=True)
+        """Rebuild the hot structure now, whether it is due or not; return when it is in use."""
+        self.wait()
+        self.snapshot()
+        self._build(anew=True)
+
+    def wait(self) -> None:
+        """Return when no rebuild is running."""
+        if (builder := self._builder) is not None:
+            builder.join()
 
     def _first(self) -> Snapshot:
+        """Return the first snapshot, of the structure that is there; build one if there is none and rows are many."""
         found = hot.open_current(self.folder / "hot", self.config.dimension)
-        start = _without_tail(found or hot.empty(self.store.schema, self.config.dimension))
+        self.store.refresh()
         if found is None and self.store.count() > REBUILD_ROWS:
-            start = self._rebuilt(start, wait=True)
-        return self._follow(start)
+            found = self._built(in_use="")
+        return _without_tail(found or hot.empty(self.store.schema, self.config.dimension))
 
-    def _rebuilt(self, snapshot: Snapshot, wait: bool = False, anew: bool = False) -> Snapshot:
-        """Return a snapshot on a new hot structure, or the given one if none can be built now.
+    def _start_building(self) -> None:
+        """Start a rebuild in the background unless one is running; the caller holds `_following`."""
+        if (self._builder is None or not self._builder.is_alive()) and time.monotonic() >= self._not_before:
+            # Not a daemon: a process that ends waits for it, so that the next one finds the new structure.
+            self._builder = threading.Thread(target=self._build, name="neuroseqret-rebuild", daemon=False)
+            self._builder.start()
 
-        If another process has built a structure in the meantime and it is recent enough, that one is taken, unless
-        one is to be built `anew`.
-        """
-        self._due = False
+    def _build(self, anew: bool = False) -> None:
+        """Build a structure and change over to it; searches go on meanwhile."""
         try:
-            with lock.held(self.folder / "hot.lock", wait, _BUILD_TIMEOUT) as free:
-                if not free:
-                    self._due = True
-                    return snapshot
-                current = None if anew else hot.open_current(self.folder / "hot", self.config.dimension)
-                if current is not None and current.build != snapshot.hot.build:
-                    followed = self._follow(_without_tail(current))
+            made = self._built(None if anew or self._snapshot is None else self._snapshot.hot.build)
+            if made is None:
+                return
+            made.by_serial  # noqa: B018  (computed here, so that no search has to)
+            ahead = self._follow(_without_tail(made), self.store.pinned())  # most of the way without the lock
+            with self._following:
+                self.store.refresh()
+                self._snapshot = self._follow(ahead, self.store.pinned())
+        except Exception as error:
+            if anew:
+                raise
+            self._not_before = time.monotonic() + _RETRY
+            warnings.warn(
+                f"{self.folder}: the search structure cannot be rebuilt ({error}); searching is slower", stacklevel=2
+            )
+
+    def _built(self, in_use: str | None) -> hot.HotStructure | None:
+        """Return a new hot structure; None, with a warning, if none can be written.
+
+        If another process has built one in the meantime, other than the one `in_use`, that one is taken.
+        """
+        try:
+            with lock.held(self.folder / "hot.lock", timeout=_BUILD_TIMEOUT):
+                current = None if in_use is None else hot.open_current(self.folder / "hot", self.config.dimension)
+                if current is not None and current.build != in_use:
+                    followed = self._follow(_without_tail(current), self.store.pinned())
                     if not _outgrown(followed):
-                        return followed
-                made = hot_builder.build(self.folder / "hot", self.store, self.config)
+                        return current
+                return hot_builder.build(self.folder / "hot", self.store.pinned(), self.config)
         except (OSError, UserError) as error:  # `storage` turns a system error into a user error
             system = error if isinstance(error, OSError) else error.__cause__
             if not isinstance(system, OSError):
                 raise
+            self._not_before = time.monotonic() + _RETRY
             warnings.warn(
                 f"{self.folder}: the search structure cannot be written ({system.strerror}); searching is slower",
                 stacklevel=4,
             )
-            return snapshot
-        return self._follow(_without_tail(made))
+            return None
 
-    def _follow(self, snapshot: Snapshot) -> Snapshot:
+    def _follow(self, snapshot: Snapshot, store: Store) -> Snapshot:
         """Return the snapshot with the rows that were added since, and without those that were removed."""
-        columns, extra = hot.hit_columns(self.store.schema), [EMBEDDING]
+        parts = store.parts()
+        columns, extra = hot.hit_columns(store.schema), [EMBEDDING]
         if self.config.settings.windowed:  # a window's last event follows from its length
             extra.append("marks")
-        batches = [b for b in self.store.scan([*columns, *extra], after=snapshot.last_serial) if b.num_rows]
-        if batches:
+        new = parts.keys() - snapshot.parts.keys()
+        found = store.scan([*columns, *extra], after=snapshot.last_serial, parts=new)
+        if batches := [b for b in found if b.num_rows]:
             table = pa.Table.from_batches([b.drop_columns(extra) for b in batches])
             snapshot = _with_tail(
                 snapshot,
@@ -118,30 +153,50 @@ class Reader:
                 [embeddings_of(b.column(EMBEDDING), self.config.dimension) for b in batches],
                 [list_lengths(b.column("marks")) for b in batches if "marks" in extra],
             )
-        if self.store.count() != snapshot.count:
-            alive = ~_one_of(snapshot.serials, _missing(snapshot.serials, self._serials(None)))
-            snapshot = replace(snapshot, alive=alive, dead=len(snapshot) - int(alive.sum()))
-        return snapshot
+        if store.count() != snapshot.count:
+            snapshot = self._without_removed(snapshot, store, parts)
+        return replace(snapshot, store=store, parts=parts)
 
-    def _serials(self, where: str | None) -> Rows:
-        """Return the serials of the rows that are in the store and meet the condition."""
-        batches = [b.column(SERIAL).to_numpy() for b in self.store.scan([SERIAL], where=where)]
-        return np.concatenate(batches) if batches else np.empty(0, np.int64)
+    def _without_removed(self, snapshot: Snapshot, store: Store, parts: dict[str, int]) -> Snapshot:
+        """Return the snapshot without the rows that the store no longer has."""
+        alive = snapshot.alive.copy() if len(snapshot.alive) else np.ones(len(snapshot), bool)
+        if snapshot.parts.keys() <= parts.keys():  # look only at the parts that lost rows
+            changed = [name for name, rows in parts.items() if rows != snapshot.parts.get(name)]
+            alive[snapshot.rows_of_serials(store.removed(changed))] = False
+        dead = len(snapshot) - int(alive.sum())
+        if len(snapshot) - dead != store.count():  # a part is gone: look at all rows
+            alive = ~_one_of(snapshot.serials, _missing(snapshot.serials, _serials(store, None)))
+            dead = len(snapshot) - int(alive.sum())
+        return replace(snapshot, alive=alive, dead=dead)
 
     def allowed(self, snapshot: Snapshot, where: Where | None) -> Mask:
         """Return a mask over the snapshot's rows that are there and meet the condition; empty if all of them do."""
         condition = None if where is None else Filter.of(where)
         if condition is None:
             return snapshot.alive
-        with self._lock:
-            filters, text = snapshot.filters, condition.text
-            if text not in filters:
-                mask = _one_of(snapshot.serials, self._serials(condition.for_columns(self.store.schema)))
-                filters[text] = mask & snapshot.alive if len(snapshot.alive) else mask
+        store, filters, text = snapshot.store, snapshot.filters, condition.text
+        assert store is not None
+        with self._masking:
+            mask = filters.get(text)
+        if mask is None:  # without the lock: other searches need not wait for this condition
+            mask = _one_of(snapshot.serials, _serials(store, condition.for_columns(store.schema)))
+            mask = mask & snapshot.alive if len(snapshot.alive) else mask
+        with self._masking:
+            filters[text] = mask
             filters.move_to_end(text)
             while len(filters) > _FILTERS_KEPT:
                 filters.popitem(last=False)
-            return filters[text]
+        return mask
+
+
+def _version(snapshot: Snapshot) -> int:
+    return -1 if snapshot.store is None else snapshot.store.version
+
+
+def _serials(store: Store, where: str | None) -> Rows:
+    """Return the serials of the rows that are in the store and meet the condition."""
+    batches = [b.column(SERIAL).to_numpy() for b in store.scan([SERIAL], where=where)]
+    return np.concatenate(batches) if batches else np.empty(0, np.int64)
 
 
 def _one_of(serials: Rows, values: Rows) -> Mask:

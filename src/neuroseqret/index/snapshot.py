@@ -36,6 +36,8 @@ class Snapshot:
     tail_lengths: npt.NDArray[np.int32]  # numbers of events; only an index of windows has them
     alive: Mask = field(default_factory=lambda: ALL)  # which rows are still there; empty if all of them are
     dead: int = 0  # how many rows were removed
+    store: Store | None = None  # the store as of the snapshot's commit; None if there is no commit behind it yet
+    parts: dict[str, int] = field(default_factory=dict)  # of the store: how many rows each of them had
     filters: OrderedDict[str, Mask] = field(default_factory=OrderedDict, init=False)  # masks over rows, by condition
 
     def __len__(self) -> int:
@@ -49,6 +51,20 @@ class Snapshot:
     @property
     def last_serial(self) -> int:
         return int(self.serials[len(self.hot) :].max(initial=self.hot.last_serial))
+
+    def rows_of_serials(self, serials: Rows) -> Rows:
+        """Return the rows with these serials, those that there are."""
+        found = []
+        late = self.serials[len(self.hot) :]
+        for own, order, base in (
+            (self.hot.serials, self.hot.by_serial, 0),
+            (late, np.argsort(late), len(self.hot)),
+        ):
+            if not len(own):
+                continue
+            at = order[np.minimum(np.searchsorted(own, serials, sorter=order), len(own) - 1)]
+            found.append(at[own[at] == serials] + base)
+        return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def best(
         self, vector: Vectors, number: int, allowed: Mask, *, exhaustive: bool, fraction: float, at_least: int

@@ -12,7 +12,7 @@ sequence that neither of them saw: the second one has to read again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -82,8 +82,23 @@ class Store(Protocol):
     def get(self, serials: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         """Return the rows with these serials, in their order."""
 
-    def scan(self, columns: Sequence[str], after: int = -1, where: str | None = None) -> Iterator[pa.RecordBatch]:
-        """Return rows with a serial above `after` that meet the SQL condition, in batches, in no particular order."""
+    def scan(
+        self,
+        columns: Sequence[str],
+        after: int = -1,
+        where: str | None = None,
+        parts: Collection[str] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Return rows with a serial above `after` that meet the SQL condition, in batches, in no particular order.
+
+        With `parts`, only the rows of these parts.
+        """
+
+    def parts(self) -> dict[str, int]:
+        """Return how many rows each part of the store has; new rows are in new parts. Must be cheap: reads no rows."""
+
+    def removed(self, parts: Collection[str]) -> npt.NDArray[np.int64]:
+        """Return the serials of the rows that were removed from these parts."""
 
     def count(self) -> int:
         """Return the number of rows."""

@@ -49,7 +49,9 @@ class View:
         `without` gives the rows that each query leaves out, such as its `own_rows`.
         """
         allowed = self.reader.allowed(self.snapshot, where)
-        return Search(self.snapshot, allowed, self.reader.store, self.config, options).run(queries, vectors, without)
+        return Search(self.snapshot, allowed, self.snapshot.store or self.reader.store, self.config, options).run(
+            queries, vectors, without
+        )
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
         """Return the row of each id, -1 where there is none. In an index of windows ids are those of windows."""
@@ -102,7 +104,7 @@ class View:
 
     def sequences(self, rows: Rows) -> EventSequences:
         """Return the rows with events, group and metadata."""
-        events = self.snapshot.sequences(rows, self.reader.store)
+        events = self.snapshot.sequences(rows, self.snapshot.store or self.reader.store)
         for name in self.columns:
             events = events.append_column(name, self.snapshot.column(name, rows))
         return to_sequences(events, self.config)

@@ -1,0 +1,183 @@
+"""Threads share an index: searches wait for nobody, and give what a single thread would get."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from naive import index as naive
+from neuroseqret.errors import UserError
+from neuroseqret.index import Index, hot_builder, reader
+
+QUERIES = naive.some_sequences(8, seed=9, prefix="q")
+
+
+def answers(index, k=10):
+    return [[(hit.id, hit.score) for hit in hits] for hits in index.search(QUERIES, k)]
+
+
+@pytest.fixture
+def held_build(monkeypatch):
+    """Rebuilds start, and go on when the test says so."""
+    started, go_on, write = threading.Event(), threading.Event(), hot_builder._write
+
+    def held(*given):
+        started.set()
+        assert go_on.wait(60)
+        write(*given)
+
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 30)
+    yield lambda: monkeypatch.setattr(hot_builder, "_write", held), started, go_on
+    go_on.set()
+
+
+def test_a_search_does_not_wait_for_a_rebuild(tiny, tmp_path, held_build):
+    hold, started, go_on = held_build
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(100))
+    assert len(index) == 100
+    build = index._reader.snapshot().hot.build
+    assert build
+    hold()
+    index.add(naive.some_sequences(40, seed=1, prefix="a"))  # a rebuild is due
+    found = answers(index, 200)
+    assert started.wait(10)
+    index.add(naive.some_sequences(5, seed=2, prefix="b"))  # during the rebuild
+    index.remove(["s3", "a7"])
+    during = answers(index, 200)
+    assert {len(hits) for hits in found} == {140}
+    assert {len(hits) for hits in during} == {143}
+    assert index._reader.snapshot().hot.build == build
+    go_on.set()
+    index.refresh(wait=True)
+    snapshot = index._reader.snapshot()
+    assert snapshot.hot.build != build
+    assert len(snapshot.hot) == 140  # of the commit when the rebuild began; what came since is followed
+    assert answers(index, 200) == during
+    assert answers(Index.open(tmp_path / "index"), 200) == during
+
+
+def test_a_rebuild_that_fails_is_a_warning_and_is_not_tried_all_the_time(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 30)
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(100))
+    assert len(index) == 100
+    tried = []
+
+    def fails(*_):
+        tried.append(1)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(hot_builder, "_write", fails)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for turn in range(3):
+            index.add(naive.some_sequences(40, seed=turn, prefix=f"a{turn}-"))
+            assert len(index.search(QUERIES[0], 1000)) == 140 + 40 * turn
+            index.refresh(wait=True)
+    assert len(tried) == len(told) == 1
+    assert "cannot be written (No space left on device); searching is slower" in str(told[0].message)
+
+
+def test_following_finds_what_other_processes_changed(tiny, tmp_path):
+    """Rows added, replaced and removed, a part that is gone, and a compaction; each compared with a fresh opening."""
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(50))
+    other, rng = Index.open(tmp_path / "index"), np.random.default_rng(3)
+    names = [f"s{i}" for i in range(50)]
+    for turn in range(12):
+        kind = turn % 6
+        if kind == 0:
+            other.add(naive.some_sequences(4, seed=turn, prefix=f"t{turn}-"))
+            names += [f"t{turn}-{i}" for i in range(4)]
+        elif kind in (1, 3):
+            gone = set(rng.choice(names, 3, replace=False).tolist())
+            other.remove(sorted(gone))
+            names = [name for name in names if name not in gone]
+        elif kind == 2:
+            other.upsert(naive.some_sequences(6, seed=turn, prefix="s"))
+            names = list(dict.fromkeys([*names, *(f"s{i}" for i in range(6))]))
+        elif kind == 4:
+            own = [name for name in names if name.startswith("t")]
+            other.remove(own)  # a whole part
+            names = [name for name in names if name not in own]
+        else:
+            other.compact()
+        assert answers(index, 500) == answers(Index.open(tmp_path / "index"), 500)
+        assert {name for name, _ in answers(index, 500)[0]} == set(names)
+
+
+def test_32_threads_search_while_others_write(tiny, tmp_path, monkeypatch):
+    """The first 200 sequences stay; what is added has other marks, so it can only come after the best hits."""
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 60)
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(200))
+    where = "id LIKE 's%'"
+    expected = [[(h.id, h.score) for h in hits] for hits in index.search(QUERIES, 20, where=where)]
+    done, wrong, searches = threading.Event(), [], [0] * 32
+
+    def search(number):
+        try:
+            while not done.is_set():
+                at = (number + searches[number]) % len(QUERIES)
+                found = [(h.id, h.score) for h in index.search(QUERIES[at], 20, where=where)]
+                if found != expected[at]:
+                    wrong.append((at, found))
+                if len({h.id for h in index.search(QUERIES[at], 1000)}) < 200:
+                    wrong.append((at, "rows are missing"))
+                searches[number] += 1
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=search, args=(number,)) for number in range(32)]
+    for thread in threads:
+        thread.start()
+    for turn in range(3):
+        index.add(naive.some_sequences(25, seed=50 + turn, prefix=f"w{turn}-"))
+        index.upsert(naive.some_sequences(5, seed=90 + turn, prefix="w0-"))
+        index.remove([f"w{turn}-{i}" for i in range(5, 10)])
+    done.set()
+    for thread in threads:
+        thread.join(60)
+    index.refresh(wait=True)
+    assert not wrong
+    assert sum(searches) > 32
+    assert len(index) == 200 + 3 * 20
+    assert answers(index, 500) == answers(Index.open(tmp_path / "index"), 500)
+
+
+def test_a_removed_folder_is_one_line(tiny, tmp_path):
+    import shutil
+
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
+    assert len(index) == 20
+    shutil.rmtree(tmp_path / "index")
+    for attempt in (lambda: index.search(QUERIES[0]), lambda: index.add(naive.some_sequences(2, prefix="n"))):
+        with pytest.raises(UserError) as caught:
+            attempt()
+        assert "\n" not in str(caught.value)
+        assert str(tmp_path / "index") in str(caught.value)
+
+
+def test_nobody_waits_for_the_model(tiny, tmp_path, monkeypatch):
+    """While the model embeds what is added, others write and search."""
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
+    busy, go_on, embed = threading.Event(), threading.Event(), type(tiny).compute_embeddings
+
+    def slow(self, many, role):
+        if many.ids[0].as_py().startswith("slow"):
+            busy.set()
+            assert go_on.wait(60)
+        return embed(self, many, role)
+
+    monkeypatch.setattr(type(tiny), "compute_embeddings", slow)
+    adding = threading.Thread(target=index.add, args=(naive.some_sequences(3, prefix="slow"),))
+    adding.start()
+    assert busy.wait(10)
+    begun = time.monotonic()
+    index.add(naive.some_sequences(3, prefix="quick"))
+    assert len(index.search(QUERIES[0], 100)) == 23
+    assert time.monotonic() - begun < 30
+    go_on.set()
+    adding.join()
+    assert len(index.search(QUERIES[0], 100)) == 26
