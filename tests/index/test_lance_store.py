@@ -11,7 +11,7 @@ import pytest
 
 from naive import index as naive
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.errors import UserError
+from neuroseqret.errors import DataError, UserError
 from neuroseqret.index import Index, writer
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.store import KEY, PARENT, SERIAL, Conflict, first_serial
@@ -79,14 +79,14 @@ def test_serials_are_not_used_again_after_everything_was_removed(pair):
     one, _ = pair
     one.put(rows(1, [1, 2]), 1)
     used = set(content(one)[1])
-    one.compact()
+    one.compact(0)
     one.delete([1, 2])
     version = one.refresh()
     one.put(rows(version, [1, 2, 3]), version)
     keys, serials = content(one)
     assert keys == [1, 2, 3]
     assert not used & set(serials)
-    one.compact()
+    one.compact(0)
     assert one.get(np.array(serials[:2]), [KEY]).num_rows == 2  # found by the new access structure
 
 
@@ -144,3 +144,56 @@ def test_an_index_that_lancedb_wrote_opens_and_goes_on(tmp_path):
     index.compact()
     assert {hit.id for hit in Index.open(index.folder).search(QUERY, 100)} == (expected | {"late"}) - {"s11"}
     assert index.check() == []
+
+
+def test_compact_leaves_nothing_of_what_was_removed(tiny, tmp_path):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(200))
+    secret = EventSequences.from_lists(
+        [([0.0], [1])] * 2, ids=["one", "two"], metadata={"note": ["Xq7Zw9Kp", "Vb3Nm5Lr"]}
+    )
+    index.add(secret)
+    for turn in range(15):
+        index.upsert(naive.some_sequences(3, seed=turn))
+    index.remove("one")
+
+    def files_with(text):
+        return [f for f in index.folder.rglob("*") if f.is_file() and text in f.read_bytes()]
+
+    def versions():
+        return len(list((index.folder / "store").rglob("*.manifest")))
+
+    expected = [(h.id, h.score) for h in index.search(QUERY, 500)]
+    assert files_with(b"Xq7Zw9Kp")
+    assert len([f for f in index.folder.rglob("*") if f.is_file()]) > 60
+    index.compact()
+    assert versions() > 15  # others may still read them
+    index.compact(grace=0)
+    assert not files_with(b"Xq7Zw9Kp")
+    assert versions() <= 2
+    assert len([f for f in index.folder.rglob("*") if f.is_file()]) < 45
+    assert [(h.id, h.score) for h in index.search(QUERY, 500)] == expected
+    assert [(h.id, h.score) for h in Index.open(index.folder).search(QUERY, 500)] == expected
+    assert index.check() == []
+    with pytest.raises(UserError, match="grace is a number of seconds"):
+        index.compact(grace=-1)
+
+
+def test_get_refuses_what_is_not_as_it_was_written(tiny, tmp_path, monkeypatch):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
+    scan = LanceStore.scan
+
+    def damaged(self, columns, **options):
+        for batch in scan(self, columns, **options):
+            times = pa.array(
+                [
+                    [t + (name == "s4") for t in row]
+                    for name, row in zip(batch.column("id").to_pylist(), batch.column("times").to_pylist(), strict=True)
+                ],
+                batch.schema.field("times").type,
+            )
+            yield batch.set_column(batch.schema.get_field_index("times"), "times", times)
+
+    monkeypatch.setattr(LanceStore, "scan", damaged)
+    assert index.get(["s3", "s5"]).ids.to_pylist() == ["s3", "s5"]
+    with pytest.raises(DataError, match=r"s4.*not as it was written.*upsert it from your source"):
+        index.get(["s3", "s4"])

@@ -37,7 +37,7 @@ from neuroseqret.index.hot import verify
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.reader import Reader
 from neuroseqret.index.search import SearchOptions
-from neuroseqret.index.store import Store
+from neuroseqret.index.store import DIGEST, KEY, Store
 from neuroseqret.index.view import View
 from neuroseqret.index.writer import Added, Writer
 from neuroseqret.methods import registry as methods
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from neuroseqret.readers.coercion import Frame
 
 BATCH = 8192
+GRACE = 3600.0  # seconds that `compact` keeps old versions for those who read them
 
 
 class Index:
@@ -194,10 +195,16 @@ class Index:
         check_not_forked()
         return self._writer.unknown(_names(ids))
 
-    def compact(self) -> None:
-        """Merge the small files of the store and rebuild the structure that searches read."""
+    def compact(self, grace: float = GRACE) -> None:
+        """Merge the small files of the store, take removed rows out of them, and rebuild the search structure.
+
+        Versions that are older than `grace` seconds are deleted with their files. A process that has the index open
+        may still read the version of its last search, so a shorter time is safe only if there is no other process.
+        """
         check_not_forked()
-        self._writer.compact()
+        if not grace >= 0:
+            raise UserError(f"grace is a number of seconds, 0 or more, not {grace!r}")
+        self._writer.compact(grace)
         if self._mirror is None:
             self._reader.rebuild()
         elif self.config.settings.candidates == "hamming":
@@ -384,11 +391,13 @@ class Index:
         quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in wanted)
         self._store.refresh()
         columns = [name for name in self._store.schema.names if name not in rows.INTERNAL]
-        batches = list(self._store.scan(columns, where=f"id IN ({quoted})"))
+        batches = list(self._store.scan([*columns, KEY, DIGEST], where=f"id IN ({quoted})"))
         row_of = {name: row for row, name in enumerate(name for b in batches for name in b.column("id").to_pylist())}
         if missing := [name for name in wanted if name not in row_of]:
             raise UserError(f"{self.folder}: holds no sequence {missing[0]!r}; check the id")
-        found = rows.to_sequences(pa.Table.from_batches(batches), self.config)
+        table = pa.Table.from_batches(batches)
+        found = rows.to_sequences(table.drop_columns([KEY, DIGEST]), self.config)
+        rows.check_as_written(found, table.column(KEY), table.column(DIGEST), self.config)
         return found[np.array([row_of[name] for name in wanted])]
 
     def check(self) -> list[str]:

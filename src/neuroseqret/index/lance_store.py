@@ -188,17 +188,19 @@ class LanceStore:
         with _explained(self.folder, "read"):
             return int(self._dataset.count_rows())
 
-    def compact(self) -> None:
+    def compact(self, grace: float) -> None:
         with _explained(self.folder, "written to"):
             with self._commit(None, lambda dataset: read_through(dataset, 0)) as dataset:
-                dataset.optimize.compact_files()
+                dataset.optimize.compact_files(materialize_deletions_threshold=0.0)  # removed rows go
                 have = {name for index in dataset.describe_indices() for name in index.field_names}
                 for column in (SERIAL, KEY):
                     if dataset.count_rows() and column not in have:
                         dataset.create_scalar_index(column, "BTREE")
                 dataset.optimize.optimize_indices()
             with self._commit(None, read_serials) as dataset:  # old versions are removed only when the new one is safe
-                dataset.cleanup_old_versions(timedelta(days=7))
+                # Files of no version are of writers that were killed, since it is this writer's turn.
+                keep = timedelta(seconds=max(grace, 1e-6))
+                dataset.cleanup_old_versions(keep, delete_unverified=True)
 
     def _newest(self) -> LanceDataset:
         """Return the newest version as an object of its own, which changes may move on."""

@@ -91,6 +91,25 @@ def hashes_of(sequences: EventSequences) -> tuple[npt.NDArray[np.int64], npt.NDA
     return hash_strings(sequences.ids), hash_events(sequences)
 
 
+def check_as_written(
+    sequences: EventSequences, keys: pa.ChunkedArray, events: pa.ChunkedArray, config: IndexConfig
+) -> None:
+    """Raise a `DataError` if stored sequences do not have the hashes that were written with them.
+
+    Windows share the hashes of the sequence that they were cut from, so they cannot be checked one by one.
+    """
+    if config.settings.windowed:
+        return
+    expected = (keys.to_numpy(), events.to_numpy())
+    for found, written in zip(hashes_of(sequences), expected, strict=True):
+        if (differs := found != written).any():
+            raise DataError(
+                "it is not as it was written: the disk or its copy is damaged",
+                sequence=sequences.ids[int(np.argmax(differs))].as_py(),
+                remedy="upsert it from your source, and run 'neuroseqret index check'",
+            )
+
+
 def cut_windows(sequences: EventSequences, config: IndexConfig) -> tuple[EventSequences, npt.NDArray[np.int64]]:
     """Return the rows of sequences (their windows, or the sequences themselves), and the sequence of each row.
 

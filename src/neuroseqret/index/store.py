@@ -103,5 +103,8 @@ class Store(Protocol):
     def count(self) -> int:
         """Return the number of rows."""
 
-    def compact(self) -> None:
-        """Merge small files and update what speeds up access; the content stays the same."""
+    def compact(self, grace: float) -> None:
+        """Merge small files without the rows that were removed, and update what speeds up access.
+
+        The content stays the same. Versions that are older than `grace` seconds are deleted with their files.
+        """

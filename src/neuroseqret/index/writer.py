@@ -141,12 +141,12 @@ class Writer:
             there = self._known.find(hash_strings(pa.array(names, STRING)))[0]
         return [name for name, known in zip(names, there.tolist(), strict=True) if not known]
 
-    def compact(self) -> None:
-        """Merge the store's small files."""
+    def compact(self, grace: float) -> None:
+        """Merge the store's small files; delete versions that are older than so many seconds."""
 
         def commit() -> None:
             self.store.refresh()
-            self.store.compact()
+            self.store.compact(grace)
 
         self._in_turn(commit)
 
