@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test page docs dist setup lint constraints clean
+.PHONY: demo test page docs dist fuzz sbom audit setup lint constraints clean
 
 demo: $(STAMP)
 	@echo "demo: read melodies, train, index, search (about three minutes)"
@@ -31,6 +31,21 @@ docs: $(STAMP)
 dist: $(STAMP)
 	@echo "dist: building a wheel and a source distribution"
 	@$(BIN)/python -m build --no-isolation --outdir dist .
+
+# The long form of the fuzzing, at low priority; run it again to continue. Results are in results/fuzz/.
+fuzz: $(STAMP)
+	@echo "fuzz: up to a million inputs, for at most $(or $(MINUTES),15) minutes"
+	@nice -n 10 $(BIN)/python tests/fuzz/__main__.py --minutes $(or $(MINUTES),15)
+
+# A software bill of materials of what is installed, in CycloneDX's format.
+sbom: $(STAMP)
+	@echo "sbom: writing dist/sbom.json"
+	@mkdir -p dist
+	@$(BIN)/python -m cyclonedx_py environment $(BIN)/python --of JSON -o dist/sbom.json
+
+# With a network: ask for advisories against the pinned versions, and keep what is new for the tests.
+audit: $(STAMP)
+	@$(BIN)/python tests/security/advisories.py
 
 setup: $(STAMP)
 

@@ -25,13 +25,15 @@ def decoded_bytes(path: Path) -> int:
             raise ValueError("not a Parquet file")
         stream.seek(-8 - length, 2)
         footer = _Compact(stream.read(length)).structure()
-    total = 0
-    for group in footer.get(_ROW_GROUPS, ()):
-        for column in group.get(_COLUMNS, ()):
-            meta = column.get(_META, {})
-            values = max(meta.get(_VALUES, 0), 0) * _BYTES_OF.get(meta.get(_TYPE, 2), 8)
-            total += max(values, meta.get(_UNCOMPRESSED, 0))
-    return total
+    try:
+        return sum(_bytes_of(column.get(_META, {})) for group in footer[_ROW_GROUPS] for column in group[_COLUMNS])
+    except (AttributeError, LookupError, TypeError) as error:  # a field has another type than it should
+        raise ValueError("damaged footer") from error
+
+
+def _bytes_of(column: dict[int, Any]) -> int:
+    values = max(column[_VALUES], 0) * _BYTES_OF.get(column[_TYPE], 8)
+    return int(max(values, column[_UNCOMPRESSED]))
 
 
 class _Compact:

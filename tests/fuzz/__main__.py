@@ -1,0 +1,90 @@
+"""Fuzz everything that comes from outside, for a while or up to a number of inputs; continues where it stopped.
+
+    python -m tests.fuzz [--inputs 1000000] [--minutes 15] [--target NAME ...]
+
+Results are in results/fuzz/TARGET.json (inputs, what came of them, findings, the next seed); inputs that broke
+something are in results/fuzz/findings/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fuzz.targets import targets
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results" / "fuzz"
+BATCH = 2000  # inputs of a process
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inputs", type=int, default=1_000_000, help="stop after this many inputs in all")
+    parser.add_argument("--minutes", type=float, default=15.0, help="stop after this long")
+    parser.add_argument("--target", action="append", help="only this target; may be repeated")
+    given = parser.parse_args()
+    names = given.target or list(targets())
+    end = time.monotonic() + 60 * given.minutes
+    states = {name: _state(name) for name in names}
+    while sum(state["inputs"] for state in states.values()) < given.inputs and time.monotonic() < end:
+        name = min(names, key=lambda each: states[each]["inputs"])  # the one with the fewest inputs goes next
+        state = states[name]
+        guided = state["seed"] % 5 == 4 and name.startswith(("read", "trec", "filter"))
+        _batch(name, state, guided)
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / f"{name}.json").write_text(json.dumps(state, indent=1) + "\n")
+        print(f"{name}: {state['inputs']:,} inputs, {state['findings']} findings", flush=True)
+    total = sum(state["inputs"] for state in states.values())
+    findings = sum(state["findings"] for state in states.values())
+    print(f"{total:,} inputs in all, {findings} findings")
+    return 1 if findings else 0
+
+
+def _state(name: str) -> dict[str, int | float | str]:
+    file = RESULTS / f"{name}.json"
+    empty = {"inputs": 0, "data": 0, "refused": 0, "findings": 0, "guided": 0, "seconds": 0.0, "seed": 0, "last": ""}
+    return json.loads(file.read_text()) if file.exists() else empty
+
+
+def _batch(name: str, state: dict, guided: bool) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="neuroseqret-fuzz-"))
+    begun = time.monotonic()
+    words = [str(Path(__file__).with_name("child.py")), name, str(state["seed"]), str(BATCH), str(folder)]
+    done = subprocess.run(
+        [sys.executable, *words, *(["atheris"] if guided else [])],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder)},
+    )
+    if (folder / "done.json").exists():
+        counts = json.loads((folder / "done.json").read_text())
+    else:  # it died: what was being tried is a finding
+        counts = {"inputs": 1, "data": 0, "refused": 0, "findings": 1}
+        if (folder / "current").exists():
+            shutil.copy(folder / "current", folder / f"finding-{name}-{state['seed']}-died.bin")
+        (folder / f"finding-{name}-{state['seed']}-died.txt").write_bytes(done.stderr[-4000:])
+    for kept in folder.glob("finding-*"):
+        (RESULTS / "findings").mkdir(parents=True, exist_ok=True)
+        shutil.copy(kept, RESULTS / "findings" / kept.name)
+    for key in ("inputs", "data", "refused", "findings"):
+        state[key] += counts[key]
+    state["guided"] += counts["inputs"] if guided else 0
+    state["seconds"] = round(state["seconds"] + time.monotonic() - begun, 1)
+    state["seed"] += 1
+    state["last"] = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

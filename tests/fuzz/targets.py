@@ -1,0 +1,182 @@
+"""What is fuzzed: each target takes bytes from outside and returns, or raises the library's own error and no other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import neuroseqret as nsr
+from neuroseqret import methods
+from neuroseqret.errors import UserError
+from neuroseqret.index.config import read_config
+from neuroseqret.index.filters import Filter
+from neuroseqret.models import model_folder
+from neuroseqret.models.base import Embedder
+from neuroseqret.readers import FORMATS
+from neuroseqret.readers.trec import read_qrels, read_run
+
+SCHEMA = pa.schema({"id": pa.string(), "age": pa.int64(), "score": pa.float64(), "role": pa.string(), "on": pa.bool_()})
+WHERE = ["age >= 30 and not role = 'GK'", "role in ('a', 'b') or score < -1.5e3", "role like 'a%' and on is not null"]
+MAPPINGS = [{"age": {">=": 30}, "role": {"<>": "GK"}}, {"or": [{"age": 1}, {"not": {"role": ["a", "b"]}}]}]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function of bytes, and inputs that it accepts, from which others are made."""
+
+    run: Callable[[bytes], None]
+    seeds: tuple[bytes, ...]
+
+
+@cache
+def room() -> Path:
+    """A folder of this process for the files that targets read."""
+    return Path(tempfile.mkdtemp(prefix="neuroseqret-fuzz-"))
+
+
+def some_sequences() -> nsr.EventSequences:
+    rng = np.random.default_rng(1)
+    rows = [(np.cumsum(rng.exponential(1, n)).tolist(), rng.integers(0, 3, n).tolist()) for n in (1, 4, 9, 20)]
+    return nsr.EventSequences.from_lists(rows, ids=["a", "b", "c", "d"], groups=["x", "y", "x", "y"])
+
+
+@cache
+def _model() -> Path:
+    corpus = some_sequences()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return methods.make("histogram").fit(None, corpus).save(room() / "model")
+
+
+def _reader(name: str) -> Target | None:
+    suffix = (*FORMATS[name].suffixes, ".bin")[0]
+    path = room() / f"{name}{suffix}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            nsr.write(some_sequences(), path, format=name)
+        seed = path.read_bytes()
+    except (UserError, OSError):
+        return None
+
+    def run(data: bytes) -> None:
+        path.write_bytes(data)
+        nsr.read(path, format=name, allow_pickle=True)
+
+    return Target(run, (seed,))
+
+
+def _sniffed(data: bytes) -> None:
+    (room() / "unknown").write_bytes(data)
+    nsr.read(room() / "unknown", allow_pickle=True)
+
+
+def _trec(read: Callable[[Path], object]) -> Callable[[bytes], None]:
+    def run(data: bytes) -> None:
+        (room() / "trec").write_bytes(data)
+        read(room() / "trec")
+
+    return run
+
+
+def _loaded(tensors: bytes | None, config: bytes | None) -> None:
+    """Load a copy of the model with another file in it, hashed again as an attacker would, and use it."""
+    folder = room() / "forged"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(_model(), folder)
+    if tensors is not None:
+        (folder / model_folder.TENSORS).write_bytes(tensors)
+    text = config if config is not None else (folder / model_folder.CONFIG).read_bytes()
+    try:
+        found = json.loads(text)
+        if isinstance(found, dict):
+            found.pop(model_folder.CONFIG_HASH, None)
+            found["tensors_blake2b"] = model_folder._hash(folder / model_folder.TENSORS)
+            found[model_folder.CONFIG_HASH] = model_folder._hash_of_config(found)
+            text = json.dumps(found).encode()
+    except (ValueError, RecursionError):
+        pass
+    (folder / model_folder.CONFIG).write_bytes(text)
+    methods.load(folder).score(some_sequences(), some_sequences())
+
+
+def _index_config(data: bytes) -> None:
+    (room() / "index.json").write_bytes(data)
+    read_config(room())
+
+
+def _filter_text(data: bytes) -> None:
+    if (made := Filter.of(data.decode("utf-8", "surrogateescape"))) is not None:
+        made.for_columns(SCHEMA)
+
+
+def _filter_mapping(data: bytes) -> None:
+    try:
+        where = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    if (made := Filter.of(where)) is not None:
+        made.for_columns(SCHEMA)
+
+
+@cache
+def _embedder() -> Embedder:
+    made = methods.load(_model())
+    assert isinstance(made, Embedder)
+    return made
+
+
+def _query(data: bytes) -> None:
+    """Times are the bytes as float64, marks the last byte of each: whatever is valid has a finite embedding."""
+    times = np.frombuffer(data[: len(data) // 8 * 8])
+    marks = np.frombuffer(data[: len(times)], np.uint8).astype(np.int32)
+    sequences = nsr.EventSequences.from_lists([(times.tolist(), marks.tolist())]).validate()
+    with np.errstate(all="ignore"):
+        vectors = _embedder().embed(sequences, "query", unknown_marks="keep")
+    assert np.isfinite(vectors).all(), "the embedding of a valid sequence is not finite"
+
+
+def _texts(values: list[str]) -> tuple[bytes, ...]:
+    return tuple(value.encode() for value in values)
+
+
+@cache
+def targets() -> dict[str, Target]:
+    """All targets by name."""
+    made = {f"read-{name}": target for name in FORMATS if (target := _reader(name)) is not None}
+    seeds = tuple(seed for target in made.values() for seed in target.seeds)
+    config = (_model() / model_folder.CONFIG).read_bytes()
+    index = {"format": "neuroseqret-index", "format_version": 1, "model": "histogram", "dimension": 4, "settings": {}}
+    return made | {
+        "read-sniffed": Target(_sniffed, seeds),
+        "trec-qrels": Target(_trec(read_qrels), (b"q 0 d 1\nq 0 e 0\n",)),
+        "trec-run": Target(_trec(read_run), (b"q Q0 d 1 2.5 t\nq Q0 e 2 -1e3 t\n",)),
+        "model-tensors": Target(lambda data: _loaded(data, None), ((_model() / model_folder.TENSORS).read_bytes(),)),
+        "model-config": Target(lambda data: _loaded(None, data), (config,)),
+        "index-config": Target(_index_config, (json.dumps(index).encode(),)),
+        "filter-text": Target(_filter_text, _texts(WHERE)),
+        "filter-mapping": Target(_filter_mapping, _texts([json.dumps(where) for where in MAPPINGS])),
+        "query": Target(_query, (np.array([0.0, 1.0, 1.0, 2.5, 1e9]).tobytes(), np.array([1e300]).tobytes())),
+    }
+
+
+def outcome(target: Target, data: bytes) -> str:
+    """Run a target: `data` if it returned, `refused` if it raised the library's error; anything else is a finding."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            target.run(data)
+    except UserError as error:
+        if "\n" in str(error):
+            raise AssertionError("an error of more than one line") from error
+        return "refused"
+    return "data"

@@ -1,0 +1,72 @@
+"""The short form of the fuzzing: some inputs of every target. `make fuzz` is the long form."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuzz.mutation import mutated
+from fuzz.targets import Target, outcome, targets
+from neuroseqret.errors import UserError
+
+INPUTS = 60
+SECONDS = 30  # of one input
+KNOWN = sorted(Path(__file__).with_name("known").glob("*.bin"))
+
+
+@pytest.fixture(autouse=True)
+def _limit():
+    def late(*_: object) -> None:
+        raise TimeoutError(f"one input took more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("name", list(targets()))
+def test_whatever_comes_in_the_outcome_is_data_or_the_librarys_error(name: str) -> None:
+    target, rng = targets()[name], random.Random(20261118)
+    assert outcome(target, target.seeds[0]) == "data"
+    outcomes = set()
+    for _ in range(INPUTS):
+        signal.alarm(SECONDS)
+        outcomes.add(outcome(target, mutated(target.seeds, rng)))
+    assert "refused" in outcomes  # the changes matter
+
+
+@pytest.mark.parametrize("path", KNOWN, ids=lambda path: path.stem)
+def test_what_was_found_once_stays_mended(path: Path) -> None:
+    signal.alarm(SECONDS)
+    assert outcome(targets()[path.stem.rpartition("-")[0]], path.read_bytes()) in ("data", "refused")
+
+
+def test_a_foreign_error_and_a_second_line_are_findings() -> None:
+    def fails(data: bytes) -> None:
+        raise KeyError(data)
+
+    class Long(UserError):
+        def __str__(self) -> str:
+            return "two\nlines"
+
+    def talks(data: bytes) -> None:
+        raise Long
+
+    for run in (fails, talks):
+        with pytest.raises((KeyError, AssertionError)):
+            outcome(Target(run, (b"",)), b"")
+
+
+def test_the_long_form_counts_what_it_tried(tmp_path: Path) -> None:
+    child = Path(__file__).with_name("child.py")
+    subprocess.run([sys.executable, child, "filter-text", "0", "50", tmp_path], check=True, timeout=120)
+    counts = json.loads((tmp_path / "done.json").read_text())
+    assert counts["inputs"] == 50
+    assert counts["data"] + counts["refused"] == 50
