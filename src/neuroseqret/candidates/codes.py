@@ -47,6 +47,12 @@ def unpack_bits(codes: Codes, bits: int) -> npt.NDArray[np.bool_]:
     return np.unpackbits(octets, axis=1, bitorder="little")[:, :bits].astype(bool)
 
 
+def check_bits(bits: int) -> None:
+    """Raise a `UserError` if codes cannot have so many bits."""
+    if not 1 <= bits <= 1024:
+        raise UserError(f"a hash code must have 1 to 1024 bits, not {bits}")
+
+
 class HashFunction(ABC):
     """Turns unit vectors (n, D) into codes of R bits."""
 
@@ -55,8 +61,7 @@ class HashFunction(ABC):
     version: ClassVar[int] = 1
 
     def __init__(self, bits: int = 64) -> None:
-        if not 1 <= bits <= 1024:
-            raise UserError(f"a hash code must have 1 to 1024 bits, not {bits}")
+        check_bits(bits)
         self.bits = bits
 
     @abstractmethod

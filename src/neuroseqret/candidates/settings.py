@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from neuroseqret.candidates.bucket_tables import check_tables
-from neuroseqret.candidates.codes import HashFunction
+from neuroseqret.candidates.codes import HashFunction, check_bits
 from neuroseqret.candidates.hashes import make_hash
 from neuroseqret.errors import UserError
 
@@ -29,11 +29,12 @@ class CandidateSettings(BaseModel):
     table_bits: int | None = None  # L, bits of a bucket table; None: chosen by corpus size and `fraction`
 
     def check(self) -> None:
-        """Raise a `UserError` if the values cannot be used, alone or together."""
+        """Raise a `UserError` if the values cannot be used, alone or together; needs no hash function, so no torch."""
         check_share(self.fraction, self.at_least)
         if self.hash_preset is not None and self.hash != "network":
             raise UserError(f"hash_preset works with the hash 'network' only, not with {self.hash!r}; leave it out")
-        check_tables(self.new_hash().bits, self.tables, self.table_bits)
+        check_bits(self.bits)
+        check_tables(self.bits, self.tables, self.table_bits)
 
     def new_hash(self) -> HashFunction:
         """Return the hash function of these settings, not fitted yet."""

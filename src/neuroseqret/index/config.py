@@ -60,6 +60,7 @@ def make_settings(options: dict[str, Any]) -> IndexSettings:
         first = error.errors()[0]
         raise UserError(f"index option {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     made.check()
+    made.new_hash()  # raises if there is no such preset
     return made
 
 
