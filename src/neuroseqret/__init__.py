@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
     from neuroseqret.models.self_attention.model import SelfAttention
     from neuroseqret.readers import DataFolder, read, read_folder, scan, write, write_folder
+    from neuroseqret.serving.client import RemoteIndex, connect
 
 _HOMES = {
     "errors": ("DataError", "UserError"),
@@ -45,6 +46,7 @@ _HOMES = {
     "models.cross.cross_attention": ("CrossAttention",),
     "models.cross.hash_cross_attention": ("HashCrossAttention",),
     "models.self_attention.model": ("SelfAttention",),
+    "serving.client": ("RemoteIndex", "connect"),
     "readers": ("DataFolder", "read", "read_folder", "scan", "write", "write_folder"),
     "data.relevance": ("Relevance",),
     "data.sequences": ("EventSequence", "EventSequences"),
@@ -65,10 +67,12 @@ __all__ = [
     "Hits",
     "Index",
     "Relevance",
+    "RemoteIndex",
     "Report",
     "SelfAttention",
     "UserError",
     "__version__",
+    "connect",
     "evaluate",
     "explain",
     "load",

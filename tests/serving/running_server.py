@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-START_SECONDS = 90.0
+START_SECONDS = 240.0
 
 
 class RunningServer:
@@ -43,7 +43,7 @@ class RunningServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def stop(self, number: int = signal.SIGTERM, seconds: float = 20.0) -> int:
+    def stop(self, number: int = signal.SIGTERM, seconds: float = 60.0) -> int:
         """End the process; return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)

@@ -20,6 +20,7 @@ Shared:
 - `numbers.py`: checks options that are floating-point numbers
 - `listing.py`: help texts that list the names of methods and formats
 - `text_table.py`: tables that fit the terminal and are whole in a pipe
+- `places.py`: the folder of an index, or the address of a server
 - `console.py`: standard output, standard error and progress bars
 
 A command imports what it needs inside its function, so that `--help` answers at once.

@@ -40,6 +40,9 @@ def fit(
         max=2**32 - 1,
         help="Random seed. The same seed gives the same weights on the same machine, unless --max-seconds is given.",
     ),
+    feedback: Path | None = typer.Option(
+        None, "--feedback", metavar="INDEX", help="Index folder whose stored judgements are learned from as well."
+    ),
     max_seconds: float | None = typer.Option(
         None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Train for at most about this long."
     ),
@@ -48,7 +51,8 @@ def fit(
 
     Trains on the queries with split 'train', chooses the best weights by those with split 'validation', and does not
     use the others. Without labels, parts of the same sequence count as relevant to each other. If training is
-    interrupted, run the same command again: it continues where it stopped.
+    interrupted, run the same command again: it continues where it stopped. --feedback adds the queries and hits that
+    people judged on an index's page: what they called relevant is learned as relevant.
     """
     from neuroseqret.methods import registry as methods
     from neuroseqret.models.base import Resumable
@@ -60,7 +64,7 @@ def fit(
         raise UserError(f"{out.parent}: no such folder; create it or choose another --out")
     if preset != "default" and model in methods.BASELINES:
         raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
-    folder = _read(data)
+    folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback)
     method = methods.make(model, preset)
     begun = time.monotonic()
     checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
@@ -77,6 +81,19 @@ def fit(
     if (clock := _clock(method.to_state().card)) is not None:
         remarks.print(clock, markup=False)
     remarks.print(f"{model} ({preset}) trained in {time.monotonic() - begun:.0f} s, written to {out}", markup=False)
+
+
+def _with_feedback(folder: DataFolder, place: Path) -> DataFolder:
+    """Return the data with the judgements of an index as further labels."""
+    from dataclasses import replace
+
+    from neuroseqret.cli.places import open_folder
+    from neuroseqret.feedback.labels import labels_of
+
+    found = labels_of(open_folder(place), folder.corpus, folder.queries, folder.relevance)
+    skipped = f", {found.skipped:,} of no use" if found.skipped else ""
+    remarks.print(f"learning from {found.judgements:,} judgements in {place}{skipped}", markup=False)
+    return replace(folder, queries=found.queries, relevance=found.relevance)
 
 
 def _clock(card: ModelCard) -> str | None:

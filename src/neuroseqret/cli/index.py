@@ -15,16 +15,18 @@ from neuroseqret.cli.console import out, print_json, progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import SMALLEST, finite
+from neuroseqret.cli.places import meaning_of, name_of, open_folder, open_index
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
     from neuroseqret.data.meaning import Meaning
     from neuroseqret.data.sequences import EventSequences
     from neuroseqret.index import Index
+    from neuroseqret.serving.client import RemoteIndex
 
 index_app = typer.Typer(no_args_is_help=True, help="Build and change an index.")
 
-INDEX = typer.Argument(..., metavar="INDEX", help="Index folder.")
+INDEX = typer.Argument(..., metavar="INDEX", help="Index folder, or the address of a server (http://...).")
 CORPUS = typer.Argument(
     ..., metavar="CORPUS", help=f"Data folder, whose corpus is indexed, or a file of event sequences {IN_ANY_FORMAT}."
 )
@@ -132,10 +134,8 @@ def add(
 
     Sequences that are already in the index are skipped, so after an interruption just run the command again.
     """
-    from neuroseqret.index import Index
-
-    index = Index.open(folder)
-    batches = _scan(corpus, index.config.meaning, file_options(column, time_format), unknown_marks)
+    index = open_index(folder)
+    batches = _scan(corpus, meaning_of(index), file_options(column, time_format), unknown_marks)
     _add(index, batches, corpus, upsert, as_json)
 
 
@@ -150,7 +150,6 @@ def remove(
 
     Ids that are not in the index are named, and the exit code is then 1.
     """
-    from neuroseqret.index import Index
     from neuroseqret.readers.engines.text import whole_text
 
     wanted = list(ids or [])
@@ -158,7 +157,7 @@ def remove(
         wanted += [line.strip() for line in whole_text(file).split("\n") if line.strip()]
     if not wanted:
         raise UserError("no ids given; name the ids, or a file of ids with --ids")
-    index = Index.open(folder)
+    index = open_index(folder)
     unknown = index.unknown(wanted)
     number = index.remove(wanted)
     if as_json:
@@ -168,7 +167,7 @@ def remove(
     if unknown:
         if not as_json:
             few = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
-            remarks.print(f"neuroseqret: {_counted(len(unknown), 'id')} not in {folder}: {few}", markup=False)
+            remarks.print(f"neuroseqret: {_counted(len(unknown), 'id')} not in {name_of(index)}: {few}", markup=False)
         raise typer.Exit(1)
 
 
@@ -179,9 +178,7 @@ def compact(folder: Path = INDEX, as_json: bool = JSON) -> None:
     The structure that searches read is built again too. Worth it after many small additions or removals; searching is
     possible meanwhile.
     """
-    from neuroseqret.index import Index
-
-    index = Index.open(folder)
+    index = open_folder(folder)
     before = index.info()["bytes_on_disk"]
     index.compact()
     after = index.info()["bytes_on_disk"]
@@ -194,9 +191,7 @@ def compact(folder: Path = INDEX, as_json: bool = JSON) -> None:
 @index_app.command(cls=Command)
 def info(folder: Path = INDEX, as_json: bool = JSON) -> None:
     """Show what an index holds and how it searches."""
-    from neuroseqret.index import Index
-
-    found = Index.open(folder).info()
+    found = open_index(folder).info()
     if as_json:
         print_json(found)
         return
@@ -213,9 +208,7 @@ def check(folder: Path = INDEX, as_json: bool = JSON) -> None:
     Reads all sequences and the search structure, compares them with their checksums, and computes some embeddings
     again. Prints one line per flaw and exits with 1 if there is one.
     """
-    from neuroseqret.index import Index
-
-    flaws = Index.open(folder).check()
+    flaws = open_folder(folder).check()
     if as_json:
         print_json({"flaws": flaws})
     for flaw in () if as_json else flaws:
@@ -259,10 +252,13 @@ def _file(corpus: Path) -> Path:
     return corpus / "corpus.parquet" if is_data_folder(corpus) else corpus
 
 
-def _add(index: Index, batches: Iterator[EventSequences], corpus: Path, upsert: bool, as_json: bool) -> None:
+def _add(
+    index: Index | RemoteIndex, batches: Iterator[EventSequences], corpus: Path, upsert: bool, as_json: bool
+) -> None:
     shown = progress(batches, "indexing", _number_of_batches(corpus))
     done = index.add(shown, upsert=upsert, unknown_marks="keep")  # decided by `_scan`, where the file is known
-    index.refresh()
+    if hasattr(index, "refresh"):  # a server refreshes itself
+        index.refresh()
     if as_json:
         print_json({**asdict(done), **_size_of(index)})
         return
@@ -274,16 +270,16 @@ def _add(index: Index, batches: Iterator[EventSequences], corpus: Path, upsert: 
     remarks.print(f"{', '.join(parts)}; {_holds(index)}", markup=False)
 
 
-def _size_of(index: Index) -> dict[str, int]:
+def _size_of(index: Index | RemoteIndex) -> dict[str, int]:
     """Return the numbers of sequences and, in an index of windows, of windows."""
     return {name: number for name, number in index.info().items() if name in ("sequences", "windows")}
 
 
-def _holds(index: Index) -> str:
+def _holds(index: Index | RemoteIndex) -> str:
     """Say what an index holds, in sequences; the windows that they are cut into are extra."""
     size = _size_of(index)
     windows = f" ({_counted(size['windows'], 'window')})" if "windows" in size else ""
-    return f"{index.folder} now holds {_counted(size['sequences'], 'sequence')}{windows}"
+    return f"{name_of(index)} now holds {_counted(size['sequences'], 'sequence')}{windows}"
 
 
 def _counted(number: int, what: str) -> str:

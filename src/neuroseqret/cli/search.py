@@ -10,15 +10,17 @@ import typer
 from neuroseqret.cli.console import file_name_of, progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.hits_output import FORMATS, print_hits
+from neuroseqret.cli.places import meaning_of, open_index
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
     from neuroseqret.data.sequences import EventSequences
     from neuroseqret.index import Hits, Index
+    from neuroseqret.serving.client import RemoteIndex
 
 
 def search(
-    folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder."),
+    folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder, or the address of a server (http://...)."),
     sequences: Path | None = typer.Argument(
         None, metavar="SEQUENCES", help=f"File of query sequences {IN_ANY_FORMAT}. Leave it out with --id."
     ),
@@ -79,27 +81,28 @@ def search(
         raise UserError("name either a file of query sequences, or sequences of the index with --id")
     if sequences is None and (query or limit is not None or column or time_format):
         raise UserError("--query, --limit, --column and --time-format are about a file; leave them out with --id")
-    index = Index.open(folder)
-    if explain is not None:
+    index = open_index(folder)
+    if explain is not None and isinstance(index, Index):
         from neuroseqret.explanation import explainable
 
         explainable(index.model)  # report the error before the search, not after it
     options: dict[str, Any] = {
         "k": k,
-        "rerank": rerank,
+        # A server has its own models, by name.
+        "rerank": rerank if isinstance(index, Index) else False if rerank is None else str(rerank),
         "rerank_top": rerank_top,
         "where": where,
         "exhaustive": exhaustive,
         "expand": expand,
     }
     if sequences is None:
-        asked = index.view().whole(ids)
+        asked = index.view().whole(ids) if isinstance(index, Index) else index.get(ids)
         found = index.search(id=ids, **options)
     else:
         asked = _queries(index, sequences, query, limit, file_options(column, time_format), unknown_marks)
         found = index.search(asked, **options, unknown_marks="keep")  # decided already, where the file is known
     groups: list[str | None] = [None] * len(asked) if asked.groups is None else asked.groups.to_pylist()
-    print_hits(found, groups, form, where=where, time_unit=index.config.time_unit)
+    print_hits(found, groups, form, where=where, time_unit=meaning_of(index).time_unit)
     if explain is not None:
         _explain(index, asked, found, explain, explain_most)
         if rerank is not None:
@@ -107,7 +110,12 @@ def search(
 
 
 def _queries(
-    index: Index, file: Path, chosen: list[str], limit: int | None, options: dict[str, Any], unknown_marks: str
+    index: Index | RemoteIndex,
+    file: Path,
+    chosen: list[str],
+    limit: int | None,
+    options: dict[str, Any],
+    unknown_marks: str,
 ) -> EventSequences:
     """Read the queries, choose those that were asked for, and number their marks as the index does."""
     from neuroseqret.data.meaning import unknown_marks_choice
@@ -121,12 +129,13 @@ def _queries(
             few = ", ".join(list(row_of)[:5]) + (", ..." if len(row_of) > 5 else "")
             raise UserError(f"{file}: holds no sequence {missing[0]!r}; its ids are {few}")
         queries = queries[[row_of[name] for name in chosen]]
-    return index.config.meaning.apply(queries[:limit], choice, file)
+    return meaning_of(index).apply(queries[:limit], choice, file)
 
 
-def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Path, most: int) -> None:
+def _explain(index: Index | RemoteIndex, asked: EventSequences, found: list[Hits], folder: Path, most: int) -> None:
     """Write one PNG per query that has a hit, named `ROW-QUERY.png`; print a note if a hit cannot be explained."""
     from neuroseqret.explanation import explain, picture
+    from neuroseqret.index import Index
 
     folder.mkdir(parents=True, exist_ok=True)
     answered = [row for row, hits in enumerate(found) if hits]
@@ -136,7 +145,10 @@ def _explain(index: Index, asked: EventSequences, found: list[Hits], folder: Pat
     for at, row in progress(enumerate(chosen), "explaining", len(chosen)):
         name = file_name_of(found[row].query)
         try:
-            why = explain(index.model, asked[row], best[at])
+            if isinstance(index, Index):
+                why = explain(index.model, asked[row], best[at])
+            else:
+                why = index.explain(asked[row], found[row][0])
         except UserError as error:
             remarks.print(f"neuroseqret: note: no explanation for query {found[row].query}: {error}", markup=False)
             continue

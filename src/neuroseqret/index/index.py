@@ -171,7 +171,7 @@ class Index:
         """
         check_not_forked()
         done = Added()
-        for batch in _batches(sequences, columns):
+        for batch in batches_of(sequences, columns):
             done += self._writer.add(self.model, self.config.meaning.apply(batch, unknown_marks), upsert)
         return done
 
@@ -502,7 +502,7 @@ def _names(ids: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _batches(sequences: Given | Iterable[EventSequences], columns: ColumnMap | None) -> Iterator[EventSequences]:
+def batches_of(sequences: Given | Iterable[EventSequences], columns: ColumnMap | None) -> Iterator[EventSequences]:
     """Yield sequences in batches of at most `BATCH`; a generator of batches or sequences is never held in memory."""
     batches: Any = sequences
     if isinstance(sequences, (list, tuple)) and any(isinstance(item, EventSequences) for item in sequences):
@@ -514,7 +514,7 @@ def _batches(sequences: Given | Iterable[EventSequences], columns: ColumnMap | N
     single: list[EventSequence] = []
     for item in batches:
         if not isinstance(item, EventSequence):
-            yield from _batches(item, columns)
+            yield from batches_of(item, columns)
             continue
         single.append(item)
         if len(single) == BATCH:

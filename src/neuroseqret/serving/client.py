@@ -1,0 +1,298 @@
+"""`connect`: an index on a server, with the verbs of `Index`.
+
+>>> index = connect("http://127.0.0.1:8765")           # doctest: +SKIP
+>>> index.search(query, k=10)                          # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+
+from neuroseqret.data.meaning import Meaning, UnknownMarks, unknown_marks_choice
+from neuroseqret.data.sequences import EventSequence, EventSequences
+from neuroseqret.data.windows import Events
+from neuroseqret.errors import UserError
+from neuroseqret.index.filters import Where
+from neuroseqret.index.hit import Hit, Hits, SearchReport
+from neuroseqret.index.index import batches_of
+from neuroseqret.index.writer import Added
+from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_many
+from neuroseqret.serving.transport import ServerError, Transport
+
+if TYPE_CHECKING:
+    from neuroseqret.explanation import Explanation
+
+ARROW = "application/vnd.apache.arrow.stream"
+#: Where the command line finds the key of a server.
+KEY_VARIABLE = "NEUROSEQRET_KEY"
+_QUERIES = 64  # per request
+
+
+def url_of(place: object) -> str | None:
+    """Return the address of a server, None if a place is not one; a `Path` has lost one of its slashes."""
+    found = re.fullmatch(r"(https?):/+(.+)", str(place))
+    return f"{found[1]}://{found[2]}" if found else None
+
+
+def connect(url: str, key: str | None = None, *, timeout: float = 600.0) -> RemoteIndex:
+    """Return the index that a server serves. `key` is by default the variable `NEUROSEQRET_KEY`."""
+    made = RemoteIndex(Transport(url, key or os.environ.get(KEY_VARIABLE) or None, timeout))
+    made.describe()
+    return made
+
+
+class RemoteIndex:
+    """An index on a server; `connect` makes one. Its verbs take and return what those of `Index` do.
+
+    Calls are tried again if the server is busy or the connection is lost: adding the same sequences twice adds them
+    once. All errors are `UserError`s that repeat what the server said.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._described: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"RemoteIndex({self._transport.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._transport.url
+
+    # ---------------------------------------------------------------- ask
+
+    @overload
+    def search(self, queries: EventSequence, k: int = 10, **options: Any) -> Hits: ...
+    @overload
+    def search(self, queries: EventSequences | Iterable[EventSequence], k: int = 10, **options: Any) -> list[Hits]: ...
+    @overload
+    def search(self, *, id: str, k: int = 10, events: Events | None = None, **options: Any) -> Hits: ...
+    @overload
+    def search(self, *, id: Sequence[str], k: int = 10, events: Events | None = None, **options: Any) -> list[Hits]: ...
+    def search(  # type: ignore[misc]  # the overloads shorten the list of options
+        self,
+        queries: Given | None = None,
+        k: int = 10,
+        *,
+        id: str | Sequence[str] | None = None,
+        events: Events | None = None,
+        relevant: Sequence[str] = (),
+        not_relevant: Sequence[str] = (),
+        rerank: bool | str = False,
+        rerank_top: int | None = None,
+        where: Where | None = None,
+        exhaustive: bool = False,
+        expand: bool = False,
+        unknown_marks: UnknownMarks = "error",
+    ) -> Hits | list[Hits]:
+        """Return the k most relevant sequences; see `Index.search`.
+
+        `rerank` is True or the name of one of the server's models. `relevant` and `not_relevant` are ids that were
+        judged: the search moves towards the first and away from the second.
+        """
+        if (queries is None) == (id is None):
+            raise UserError("give a query or the id of an indexed sequence: search(query) or search(id=...)")
+        judged = {"relevant": list(relevant), "not_relevant": list(not_relevant)}
+        one = isinstance(id, str)
+        if id is not None:
+            asked = self._indexed(id, events)
+        else:
+            many, one = one_or_many(queries, "queries")
+            asked = self._given(many, unknown_marks)
+        options = {
+            "k": int(k),
+            "where": dict(where) if isinstance(where, Mapping) else where,
+            "rerank": rerank,
+            "rerank_top": rerank_top,
+            "expand": expand,
+            "exhaustive": exhaustive,
+            "unknown_marks": unknown_marks,
+        }
+        found: list[Hits] = []
+        for begin in range(0, len(asked), _QUERIES):
+            part = [
+                {**query, **{name: ids for name, ids in judged.items() if ids}}
+                for query in asked[begin : begin + _QUERIES]
+            ]
+            reply = self._post("/v1/search", {"queries": part, **options})
+            found += [_hits(result, self.get) for result in reply["results"]]
+        return found[0] if one else found
+
+    def _indexed(self, id: str | Sequence[str], events: Events | None) -> list[dict[str, Any]]:
+        part: dict[str, Any] = {}
+        if events is not None:
+            first, stop = (events.start or 0, events.stop) if isinstance(events, slice) else events
+            if stop is None or first < 0 or stop < 0:
+                raise UserError("a part of a sequence on a server is (first, stop), both counted from its beginning")
+            part = {"events": [int(first), int(stop)]}
+        return [{"id": one, **part} for one in ([id] if isinstance(id, str) else id)]
+
+    def _given(self, queries: EventSequences, unknown_marks: UnknownMarks) -> list[dict[str, Any]]:
+        return [_as_json(one) for one in self.meaning.apply(queries, unknown_marks)]
+
+    def explain(self, query: Given, hit: Hit | str) -> Explanation:
+        """Split the score of a query and a hit over pairs of events; see `neuroseqret.explain`."""
+        from neuroseqret.explanation import Explanation  # here, as it imports torch
+
+        many = self.meaning.apply(as_sequences(query, "query"))
+        id = hit if isinstance(hit, str) else hit.window or hit.id
+        reply = self._post("/v1/explain", {"query": _as_json(many[0]), "hits": [id], "pairs": True})
+        why = reply["explanations"][0]
+        pairs = np.array(why["pairs"], np.float64).reshape(len(many[0]), -1)
+        matrix = np.zeros((pairs.shape[0] + 1, pairs.shape[1] + 1))
+        matrix[:-1, :-1] = pairs
+        matrix[:-1, -1] = np.array(why["of_query_events"]) - pairs.sum(1)
+        matrix[-1, :-1] = np.array(why["of_hit_events"]) - pairs.sum(0)
+        matrix[-1, -1] = why["score"] - why["similarity"] - matrix.sum()
+        return Explanation(many[0], self.get(id)[0], why["score"], matrix, why["parts"], similarity=why["similarity"])
+
+    def get(self, ids: str | Sequence[str]) -> EventSequences:
+        """Return the stored sequences with these ids, in their order."""
+        names = [ids] if isinstance(ids, str) else list(ids)
+        rows = [self._transport.call("GET", f"/v1/sequences/{quote(name, safe='')}") for name in names]
+        return self._sequences(rows)
+
+    def _sequences(self, rows: Sequence[Mapping[str, Any]]) -> EventSequences:
+        number = {name: at for at, name in enumerate(self.meaning.mark_names or ())}
+        made = [
+            EventSequence(
+                row["id"],
+                np.array(row["times"], np.float64),
+                np.array(
+                    [number.setdefault(m, len(number)) if isinstance(m, str) else m for m in row["marks"]], np.int32
+                ),
+                row.get("start"),
+                row.get("end"),
+                row.get("group"),
+                row.get("metadata", {}),
+            )
+            for row in rows
+        ]
+        if not made:
+            return EventSequences.from_lists([])
+        return EventSequences.of(made).with_meaning(tuple(number) or None, self.meaning.time_unit)
+
+    def info(self) -> dict[str, Any]:
+        """Return what the index holds and how it searches, as the server tells it."""
+        return {"url": self.url, **self.describe()}
+
+    def __len__(self) -> int:
+        """Return the number of sequences, or of windows if the index holds windows."""
+        return int(self.describe()["sequences"])
+
+    def describe(self) -> dict[str, Any]:
+        """Ask the server anew what it serves."""
+        self._described = self._transport.call("GET", "/v1/index")
+        return dict(self._described)
+
+    @property
+    def meaning(self) -> Meaning:
+        """What marks and times mean in the index."""
+        known = self._described or self.describe()
+        names = known["mark_names"]
+        return Meaning(known["marks"], None if names is None else tuple(names), known["time_unit"])
+
+    # ---------------------------------------------------------------- change
+
+    def add(
+        self,
+        sequences: Given | Iterable[EventSequences],
+        upsert: bool = False,
+        *,
+        columns: ColumnMap | None = None,
+        unknown_marks: UnknownMarks = "error",
+        progress: Callable[[int], None] | None = None,
+    ) -> Added:
+        """Add sequences, or batches of them; see `Index.add`. `progress` is called with the number sent so far.
+
+        Batches are sent one by one, each in a request of its own that is tried again if the connection is lost.
+        """
+        done, sent = Added(), 0
+        choice = unknown_marks_choice(unknown_marks)
+        for batch in batches_of(sequences, columns):
+            reply = self._transport.call(
+                "PUT" if upsert else "POST",
+                "/v1/sequences",
+                _stream(self.meaning.apply(batch, choice)),
+                ARROW,
+                parameters={"unknown_marks": "keep"},  # decided here
+            )
+            done += Added(reply["added"], reply["already_there"], reply["replaced"])
+            sent += len(batch)
+            if progress is not None:
+                progress(sent)
+        return done
+
+    def upsert(
+        self,
+        sequences: Given | Iterable[EventSequences],
+        *,
+        columns: ColumnMap | None = None,
+        unknown_marks: UnknownMarks = "error",
+        progress: Callable[[int], None] | None = None,
+    ) -> Added:
+        """Add sequences, and replace those whose id is in the index already."""
+        return self.add(sequences, True, columns=columns, unknown_marks=unknown_marks, progress=progress)
+
+    def unknown(self, ids: str | Sequence[str]) -> list[str]:
+        """Return those of the ids that the index does not hold, in their order."""
+        missing = []
+        for name in [ids] if isinstance(ids, str) else ids:
+            try:
+                self._transport.call("GET", f"/v1/sequences/{quote(name, safe='')}")
+            except ServerError as error:
+                if error.status != 404:
+                    raise
+                missing.append(name)
+        return missing
+
+    def remove(self, ids: str | Sequence[str]) -> int:
+        """Remove sequences by id, skip unknown ids, and return how many were removed."""
+        names = [ids] if isinstance(ids, str) else list(ids)
+        return int(self._post("/v1/sequences/remove", {"ids": names})["removed"]) if names else 0
+
+    def feedback(self, query: Given | str, judgements: Mapping[str, bool | None], user: str | None = None) -> int:
+        """Store which hits of a query (or of the sequence with this id) are relevant; None takes a judgement back."""
+        asked = {"id": query} if isinstance(query, str) else self._given(as_sequences(query, "query"), "keep")[0]
+        judged = [{"id": id, "relevant": relevant} for id, relevant in judgements.items()]
+        body = {"query": asked, "judgements": judged, "user": user}
+        return int(self._post("/v1/feedback", body, repeatable=False)["stored"])
+
+    def _post(self, path: str, body: Any, repeatable: bool = True) -> Any:
+        try:
+            content = json.dumps(body, allow_nan=False, default=str).encode()
+        except ValueError as error:
+            raise UserError("a time is not finite; repair the sequence") from error
+        return self._transport.call("POST", path, content, repeatable=repeatable)
+
+
+def _as_json(one: EventSequence) -> dict[str, Any]:
+    names = one.mark_names
+    marks: list[Any] = one.marks.tolist() if names is None else [names[mark] for mark in one.marks.tolist()]
+    found = {"id": one.id, "times": one.times.tolist(), "marks": marks, "start": one.start, "end": one.end}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _hits(result: Mapping[str, Any], fetch: Callable[[Sequence[str]], EventSequences]) -> Hits:
+    report = SearchReport(result["method"], result["corpus"], result["comparisons"], result["reranked"])
+    return Hits([Hit(**{"metadata": {}, **hit}) for hit in result["hits"]], result["query"]["id"], report, fetch=fetch)
+
+
+def _stream(batch: EventSequences) -> bytes:
+    table, sink = batch.to_arrow(), io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+__all__ = ["RemoteIndex", "ServerError", "connect", "url_of"]

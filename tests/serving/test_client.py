@@ -1,0 +1,189 @@
+"""`nsr.connect`: the verbs and return types of `Index`."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import numpy as np
+import pytest
+
+import neuroseqret as nsr
+from cli.calling import call
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.serving import transport
+from neuroseqret.serving.client import url_of
+from serving.running_server import RunningServer
+
+
+@pytest.fixture(scope="module")
+def remote(server):
+    return nsr.connect(server.url)
+
+
+@pytest.fixture(scope="module")
+def index(served_index):
+    return nsr.Index.open(served_index)
+
+
+def alike(first, second):
+    assert [hit.id for hit in first] == [hit.id for hit in second]
+    assert [hit.score for hit in first] == pytest.approx([hit.score for hit in second], abs=1e-5)
+    assert [hit.metadata for hit in first] == [hit.metadata for hit in second]
+    assert [hit.group for hit in first] == [hit.group for hit in second]
+    assert first.query == second.query
+    assert first.report.corpus == second.report.corpus
+
+
+def test_searches_as_the_index_does(remote, index, served_data):
+    queries = served_data[0].queries
+    alike(remote.search(queries[0], 4), index.search(queries[0], 4))
+    for mine, theirs in zip(remote.search(queries[:3], 4), index.search(queries[:3], 4), strict=True):
+        alike(mine, theirs)
+    alike(remote.search(queries[0], 4, where={"role": "GK"}), index.search(queries[0], 4, where="role = 'GK'"))
+    mine, theirs = (place.search(id="corpus-000002", events=(1, 9), k=3) for place in (remote, index))
+    assert [hit.id for hit in mine] == [hit.id for hit in theirs]
+    assert remote.search(queries[0], 2).sequences == index.get([hit.id for hit in index.search(queries[0], 2)])
+
+
+def test_gets_and_counts_as_the_index_does(remote, index):
+    ids = ["corpus-000004", "corpus-000001"]
+    assert remote.get(ids) == index.get(ids)
+    assert len(remote) == len(index)
+    assert remote.info()["model"] == index.info()["model"]
+    with pytest.raises(nsr.UserError, match="holds no sequence 'nobody'"):
+        remote.get("nobody")
+
+
+def test_adds_upserts_and_removes(remote):
+    rng = np.random.default_rng(0)
+    pairs = [(np.cumsum(rng.exponential(1, 6)), rng.integers(0, 5, 6)) for _ in range(20)]
+    more = EventSequences.from_lists(pairs, ids=[f"r{at}" for at in range(20)])
+    sent: list[int] = []
+    done = remote.add(iter([more[:12], more[12:]]), progress=sent.append)
+    assert (done.added, sent) == (20, [12, 20])
+    assert remote.add(more).already_there == 20
+    assert remote.upsert(more).replaced == 20
+    assert remote.unknown(["r0", "nobody"]) == ["nobody"]
+    assert remote.remove([one.id for one in more]) == 20
+
+
+def test_marks_are_checked_before_anything_is_sent(remote):
+    strange = EventSequences.from_lists([([0.0], [0])], ids=["x"], mark_names=("never met",))
+    with pytest.raises(nsr.DataError, match="never met"):
+        remote.add(strange)
+    with pytest.raises(nsr.DataError, match="never met"):
+        remote.search(strange)
+
+
+def test_feedback_is_stored(remote, server, served_data):
+    query = served_data[0].queries[0]
+    assert remote.feedback(query, {"corpus-000001": True, "corpus-000002": False}, user="anna") == 2
+    assert remote.feedback("corpus-000000", {"corpus-000001": None}) == 1
+    stored = server.get("/v1/feedback?limit=1000")["judgements"]
+    assert [one["relevant"] for one in stored[-3:]] == [True, False, None]
+    assert stored[-3]["user"] == "anna"
+    assert stored[-3]["query"]["times"] == query.times.tolist()
+    first = server.get("/v1/feedback?limit=1")
+    assert server.get(f"/v1/feedback?limit=1000&cursor={first['next']}")["judgements"] == stored[1:]
+    with pytest.raises(nsr.UserError, match="holds no sequence"):
+        remote.feedback(query, {"nobody": True})
+
+
+def test_the_command_line_takes_an_address(server, served_index, served_data, tmp_path):
+    queries = tmp_path / "queries.parquet"
+    nsr.write(served_data[0].queries[:2], queries)
+    local, remote = (
+        call("search", place, str(queries), "-k", "3", "--format", "trec") for place in (str(served_index), server.url)
+    )
+    assert remote.returncode == 0, remote.stderr
+    assert [line.split()[2] for line in remote.stdout.splitlines()] == [
+        line.split()[2] for line in local.stdout.splitlines()
+    ]
+    assert call("search", server.url, "--id", "corpus-000003").returncode == 0
+    added = call("index", "add", server.url, str(queries))
+    assert (added.returncode, "2 sequences added" in added.stderr) == (0, True), added.stderr
+    assert call("index", "remove", server.url, *(one.id for one in served_data[0].queries[:2])).returncode == 0
+    assert "histogram" in call("index", "info", server.url).stdout
+    refused = call("index", "check", server.url)
+    assert refused.returncode == 2
+    assert "files of an index" in refused.stderr
+
+
+def test_no_server_is_one_line(monkeypatch):
+    monkeypatch.setattr(transport, "_FIRST_PAUSE", 0.001)
+    with pytest.raises(nsr.UserError, match="is the server running"):
+        nsr.connect("http://127.0.0.1:9")
+    with pytest.raises(nsr.UserError, match="not the address"):
+        nsr.connect("127.0.0.1:9")
+    assert url_of("http:/127.0.0.1:8765") == "http://127.0.0.1:8765"
+    assert url_of("folder/http") is None
+
+
+@pytest.mark.parametrize(("method", "tries"), [("GET", 3), ("judge", 1)])
+def test_calls_that_may_be_repeated_are_repeated_when_the_server_is_busy(monkeypatch, method, tries):
+    seen = []
+
+    class Busy(BaseHTTPRequestHandler):
+        def answer(self):
+            seen.append(self.path)
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(503 if len(seen) < 3 else 200)
+            self.send_header("content-length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        do_GET = do_POST = answer
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setattr(transport, "_FIRST_PAUSE", 0.001)
+    with HTTPServer(("127.0.0.1", 0), Busy) as busy:
+        threading.Thread(target=busy.serve_forever, daemon=True).start()
+        calls = transport.Transport(f"http://127.0.0.1:{busy.server_port}", None, 5.0)
+        if method == "GET":
+            assert calls.call("GET", "/v1/index") == {}
+        else:
+            with pytest.raises(transport.ServerError, match="503"):
+                calls.call("POST", "/v1/feedback", b"{}", repeatable=False)
+        busy.shutdown()
+    assert len(seen) == tries
+
+
+def test_over_tls_with_a_self_model_that_explains(tmp_path, served_data):
+    """One server with everything: a model that explains, HTTPS, a client that checks the certificate."""
+    import trustme
+    import urllib3
+
+    data, corpus = served_data
+    model = nsr.SelfAttention().fit(data.queries, data.corpus, data.relevance, max_seconds=1)
+    index = nsr.Index.create(model, tmp_path / "index", corpus, window_events=20, window_step=10)
+    authority = trustme.CA()
+    made = authority.issue_cert("127.0.0.1")
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    made.private_key_pem.write_to_path(tmp_path / "key.pem")
+    for at, part in enumerate(made.cert_chain_pems):
+        part.write_to_path(tmp_path / "cert.pem", append=at > 0)
+    options = ["--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem")]
+    with RunningServer(tmp_path / "index", *options, log=tmp_path / "log") as running:
+        assert running.url.startswith("https://")
+        with pytest.raises(nsr.UserError, match="cannot be reached"):
+            transport.Transport(running.url, None, 10.0, tries=1).call("GET", "/v1/index")
+        calls = transport.Transport(running.url, None, 30.0)
+        calls._pool = urllib3.PoolManager(ca_certs=str(tmp_path / "ca.pem"), retries=False)
+        remote = nsr.RemoteIndex(calls)
+        query = data.queries[0]
+        hits = remote.search(query, 3)
+        assert [(hit.id, hit.window, hit.offset, hit.stop) for hit in hits] == [
+            (hit.id, hit.window, hit.offset, hit.stop) for hit in index.search(query, 3)
+        ]
+        why, same = remote.explain(query, hits[0]), nsr.explain(index.model, query, index.get(hits[0].window)[0])
+        assert why.score == pytest.approx(same.score, abs=1e-5)
+        np.testing.assert_allclose(why.matrix, same.matrix, atol=1e-4)
+        whole = remote.get(hits[0].id)[0]
+        assert len(whole) == len(data.corpus[data.corpus.ids.to_pylist().index(hits[0].id)])
+        reply = calls.call("POST", "/v1/search", b'{"query": {"id": "corpus-000000"}, "k": 2, "explain": true}')
+        first = reply["results"][0]["hits"][0]
+        assert sum(first["explanation"]["parts"].values()) == pytest.approx(first["score"], abs=1e-4)
+        calls._pool.clear()  # an open TLS connection would be waited for when the server ends
