@@ -1,0 +1,224 @@
+"""The server's figures: searches per second, latency, adding, and a long run with writes beside searches.
+
+    python benchmarks/serving.py [--sequences 100000] [--seconds 20] [--connections 32] [--minutes 0]
+
+A real server process over loopback, and one process of clients. Ratios are to the same index in the same run: the
+server without batching (`--window 0`), `Index.search` and `Index.add` in process. `--minutes 10` adds the long run:
+80 % of the measured load while another client adds as many sequences as the index holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+import neuroseqret as nsr
+from neuroseqret.data.sequences import EventSequences
+from neuroseqret.methods.registry import make
+
+
+def sequences(number: int, seed: int, prefix: str, events: int = 50, marks: int = 5) -> EventSequences:
+    """Random sequences of about `events` events, each with its own rate and mixture of marks."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(events // 2, events * 3 // 2, number)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    gaps = rng.exponential(np.repeat(np.exp(rng.normal(0, 0.7, number)), lengths))
+    totals = np.cumsum(gaps)
+    times = totals - np.repeat(totals[offsets[:-1]] - gaps[offsets[:-1]], lengths)
+    favourite = np.repeat(rng.integers(0, marks, number), lengths)
+    drawn = np.where(rng.random(len(times)) < 0.5, favourite, rng.integers(0, marks, len(times)))
+    return EventSequences.from_arrays(times, drawn, offsets, ids=[f"{prefix}{row}" for row in range(number)])
+
+
+class Server:
+    """`neuroseqret serve` in a process of its own."""
+
+    def __init__(self, index: Path, *options: str) -> None:
+        self.log = tempfile.NamedTemporaryFile(suffix=".log")  # noqa: SIM115  # closed with the process
+        command = [sys.executable, "-m", "neuroseqret", "serve", str(index), "--port", "0", *options]
+        self.process = subprocess.Popen(command, stderr=self.log)
+        while not (found := re.search(r"at http://127\.0\.0\.1:(\d+)", Path(self.log.name).read_text())):
+            if self.process.poll() is not None:
+                raise SystemExit(Path(self.log.name).read_text())
+            time.sleep(0.1)
+        self.port = int(found[1])
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+    @property
+    def megabytes(self) -> float:
+        """Memory of the process that is not shared with files."""
+        return psutil.Process(self.process.pid).memory_full_info().uss / 1e6
+
+
+def bodies_of(queries: EventSequences) -> list[bytes]:
+    """Return the queries as bodies of searches."""
+    return [
+        json.dumps({"query": {"times": one.times.tolist(), "marks": one.marks.tolist()}, "k": 10}).encode()
+        for one in queries
+    ]
+
+
+def ask(connection: http.client.HTTPConnection, body: bytes) -> Any:
+    connection.request("POST", "/v1/search", body, {"content-type": "application/json"})
+    answer = connection.getresponse()
+    content = answer.read()
+    if answer.status != 200:
+        raise RuntimeError(f"{answer.status}: {content[:300]!r}")
+    return content
+
+
+def load(port: int, bodies: list[bytes], connections: int, seconds: float, rate: float | None = None) -> np.ndarray:
+    """Search over several connections; return the latencies in seconds. `rate` bounds searches per second in all."""
+    end, found, errors = time.monotonic() + seconds, [[] for _ in range(connections)], []
+
+    def client(number: int) -> None:
+        connection, at = http.client.HTTPConnection("127.0.0.1", port), number
+        due = time.monotonic() + number / (rate or 1e9)
+        while time.monotonic() < end:
+            if rate is not None:
+                time.sleep(max(0.0, due - time.monotonic()))
+                due = max(due + connections / rate, time.monotonic() - 1.0)
+            begun = time.perf_counter()
+            try:
+                ask(connection, bodies[at % len(bodies)])
+            except Exception as error:
+                errors.append(error)
+                return
+            found[number].append(time.perf_counter() - begun)
+            at += connections
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise SystemExit(f"{len(errors)} searches failed: {errors[0]}")
+    return np.concatenate([np.array(one) for one in found])
+
+
+def described(latencies: np.ndarray, seconds: float) -> str:
+    p50, p99 = np.quantile(latencies, [0.5, 0.99]) * 1000
+    return f"{len(latencies) / seconds:7.0f} searches/s   p50 {p50:6.1f} ms   p99 {p99:6.1f} ms"
+
+
+def alone(work: Any, bodies: Any, number: int = 200) -> float:
+    """Return the median time of one call after another, in milliseconds."""
+    taken = []
+    for at in range(number + 20):
+        begun = time.perf_counter()
+        work(bodies[at % len(bodies)])
+        taken.append(time.perf_counter() - begun)
+    return float(np.median(taken[20:]) * 1000)
+
+
+def long_run(server: Server, index: nsr.Index, bodies: list[bytes], rate: float, minutes: float, number: int) -> None:
+    """Search at a steady rate while another client adds sequences; check that nothing fails, grows or is lost."""
+    before = load(server.port, bodies, 32, 20, rate)
+    remote, added, memory = nsr.connect(f"http://127.0.0.1:{server.port}"), [], []
+    more, end = sequences(number, 99, "late"), time.monotonic() + 60 * minutes
+
+    def add() -> None:
+        for begin in range(0, number, 1000):
+            remote.add(more[begin : begin + 1000])
+            added.append(begin)
+            time.sleep(max(0.0, (60 * minutes * 0.9 * (begin + 1000) / number) - (time.monotonic() - begun)))
+
+    def watch() -> None:
+        while time.monotonic() < end - 1:
+            memory.append((time.monotonic() - begun, server.megabytes))
+            time.sleep(2)
+
+    begun = time.monotonic()
+    threads = [threading.Thread(target=add), threading.Thread(target=watch)]
+    for thread in threads:
+        thread.start()
+    during = load(server.port, bodies, 32, 60 * minutes, rate)
+    for thread in threads:
+        thread.join()
+    wanted = [f"late{begin + at}" for begin in added for at in range(1000)]
+    print(f"long run of {minutes:g} minutes at {rate:.0f} searches/s: {described(during, 60 * minutes)}")
+    print(f"  p99 with writes / without: {np.quantile(during, 0.99) / np.quantile(before, 0.99):.2f} (at most 3)")
+    print(f"  acknowledged {len(wanted):,}, missing {len(index.unknown(wanted)):,}")
+    later = [used for at, used in memory if at > 60] or [used for _, used in memory]
+    print(
+        f"  memory after the first minute: {later[0]:.0f} MB, most {max(later):.0f} MB, at the end {later[-1]:.0f} MB"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--sequences", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of load per figure")
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--minutes", type=float, default=0.0, help="length of the run with writes; 0 leaves it out")
+    parser.add_argument("--model", default="self", help="a method to train on the spot, or a model folder")
+    parser.add_argument("--fit-seconds", type=float, default=20.0)
+    given = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        if Path(given.model).is_dir():
+            model = nsr.load(given.model)
+        else:
+            data = nsr.simulate(10, 30, 4, seed=0)
+            model = make(given.model, "default").fit(
+                data.queries.with_meaning(), data.corpus, data.relevance, max_seconds=given.fit_seconds
+            )
+        corpus, queries = sequences(given.sequences, 1, "c"), sequences(500, 2, "q")
+        half = given.sequences // 2
+        index = nsr.Index.create(model, Path(folder) / "index", corpus[:half])
+        begun = time.perf_counter()
+        index.add(corpus[half:])
+        in_process = (given.sequences - half) / (time.perf_counter() - begun)
+        index.refresh()
+        print(
+            f"{given.sequences:,} sequences, model {model.name}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+        )
+        bodies = bodies_of(queries)
+        rows = [queries[row] for row in range(len(queries))]
+        with Server(Path(folder) / "index") as server:
+            connection = http.client.HTTPConnection("127.0.0.1", server.port)
+            lone = alone(lambda body: ask(connection, body), bodies)
+            inside = alone(lambda query: index.search(query, 10), rows)
+            print(
+                f"lone query: {lone:.2f} ms over HTTP, {inside:.2f} ms in process, ratio {lone / inside:.2f} (<= 1.5)"
+            )
+            load(server.port, bodies, given.connections, 3)
+            batched = load(server.port, bodies, given.connections, given.seconds)
+            print(f"batched    {described(batched, given.seconds)}   (at least 400, p99 under 100)")
+            more = sequences(min(given.sequences, 20_000), 5, "http")
+            begun = time.perf_counter()
+            nsr.connect(f"http://127.0.0.1:{server.port}").add(more)
+            over_http = len(more) / (time.perf_counter() - begun)
+            ratio = over_http / in_process
+            print(f"adding: {over_http:,.0f}/s over HTTP, {in_process:,.0f}/s in process, ratio {ratio:.2f} (>= 0.7)")
+            if given.minutes:
+                long_run(server, index, bodies, 0.8 * len(batched) / given.seconds, given.minutes, given.sequences)
+        with Server(Path(folder) / "index", "--window", "0") as server:
+            load(server.port, bodies, given.connections, 2)
+            single = load(server.port, bodies, given.connections, given.seconds / 2)
+            print(f"one by one {described(single, given.seconds / 2)}")
+            print(f"batching gives {len(batched) / len(single) / 2:.1f} times the searches (at least 8)")
+
+
+if __name__ == "__main__":
+    main()
