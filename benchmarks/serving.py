@@ -199,9 +199,7 @@ def main() -> None:
             connection = http.client.HTTPConnection("127.0.0.1", server.port)
             lone = alone(lambda body: ask(connection, body), bodies)
             inside = alone(lambda query: index.search(query, 10), rows)
-            print(
-                f"lone query: {lone:.2f} ms over HTTP, {inside:.2f} ms in process, ratio {lone / inside:.2f} (<= 1.5)"
-            )
+            print(f"lone query: {lone:.2f} ms over HTTP, {inside:.2f} in process, ratio {lone / inside:.2f} (<= 1.5)")
             load(server.port, bodies, given.connections, 3)
             batched = load(server.port, bodies, given.connections, given.seconds)
             print(f"batched    {described(batched, given.seconds)}   (at least 400, p99 under 100)")

@@ -29,6 +29,7 @@ from neuroseqret.feedback.labels import labels_of
 from neuroseqret.feedback.rocchio import refined
 from neuroseqret.measures.ranking_measures import average_precision
 from neuroseqret.methods.registry import make
+from neuroseqret.models.base import Embedder
 
 LOOKED_AT, JUDGED, NOISE = 10, (1, 3, 10), (0.0, 0.1)
 
@@ -45,6 +46,7 @@ def main() -> None:
     split = np.array(data.queries.column("split").to_pylist())  # type: ignore[union-attr]
     pool, test = data.queries[split != "test"], data.queries[split == "test"]
     first = make("histogram", "default").fit(None, data.corpus)
+    assert isinstance(first, Embedder)
     relevance = Relevance.from_groups(test, data.corpus)
     with tempfile.TemporaryDirectory() as folder:
         index = nsr.Index.create(first, Path(folder) / "index", data.corpus)
