@@ -255,10 +255,12 @@ def _write(results: list[Result], speed: dict[str, Speed], task: RankingTask, ou
 
 def _next_commands() -> None:
     console.print(
-        "\n[bold]To search your own data[/], a CSV file with one row per event (docs/tutorial.md explains each step):"
+        "\n[bold]To search your own data[/], a CSV file with one row per event and, if you have labels, a column "
+        "that says which sequences belong together (docs/tutorial.md explains each step):"
     )
     for line in (
-        "neuroseqret data prepare --from events.csv --column id=USER --column time=WHEN --column mark=WHAT --out data",
+        "neuroseqret data prepare --from events.csv --column id=USER --column time=WHEN --column mark=WHAT "
+        "--column group=KIND --out data",
         "neuroseqret fit data --model self --out model",
         "neuroseqret index create model data --out index && neuroseqret search index data/queries.parquet -k 10",
     ):
