@@ -10,6 +10,13 @@ from neuroseqret.cli.console import progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.errors import UserError
 
+RAY = typer.Option(
+    None,
+    "--ray",
+    metavar="ADDRESS",
+    help="Embed on this Ray cluster, for example host:6379, or auto for the one of this machine.",
+)
+
 
 def embed(
     model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, written by 'neuroseqret fit'."),
@@ -23,11 +30,13 @@ def embed(
     column: list[str] = COLUMNS,
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
+    ray: str | None = RAY,
 ) -> None:
     """Write the vectors of sequences to a Parquet file.
 
     The vectors have length 1. The dot product of two of them is the model's score (with preset 'paper' the kernel part
-    of it). The file is read and written in batches, so it may be larger than memory.
+    of it). The file is read and written in batches, so it may be larger than memory. With --ray a run that was cut off
+    goes on where it was.
     """
     import numpy as np
     import pyarrow as pa
@@ -35,7 +44,8 @@ def embed(
 
     from neuroseqret.data.meaning import unknown_marks_choice
     from neuroseqret.methods import registry as methods
-    from neuroseqret.models.base import Embedder
+    from neuroseqret.models.base import Embedder, Role
+    from neuroseqret.models.model_folder import read_saved
     from neuroseqret.readers import scan_or_read
     from neuroseqret.storage.files import new_file
 
@@ -44,14 +54,26 @@ def embed(
     choice, loaded = unknown_marks_choice(unknown_marks), methods.load(model)
     if not isinstance(loaded, Embedder):
         raise UserError(f"{model}: a {loaded.name!r} model has no embeddings, it only scores pairs; use a 'self' model")
+    role: Role = "query" if query else "corpus"
     count = 0
+    batches = (
+        loaded.meaning.apply(batch, choice, sequences)
+        for batch in progress(scan_or_read(sequences, **file_options(column, time_format)), "embedding")
+    )
+    if ray is not None:
+        from neuroseqret.distributed import Cluster, embed_file
+
+        source = {"sequences": str(sequences.resolve()), "model": read_saved(model).tensors_blake2b}
+        with Cluster(ray, model) as cluster:
+            count = embed_file(cluster, batches, out, role, source)
+        remarks.print(f"vectors of {count:,} sequences written to {out}", markup=False)
+        return
     with new_file(out) as temporary:
         writer = None
-        for batch in progress(scan_or_read(sequences, **file_options(column, time_format)), "embedding"):
-            batch = loaded.meaning.apply(batch, choice, sequences)
-            vectors = loaded.embed(batch, "query" if query else "corpus", unknown_marks="keep")
-            column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
-            table = pa.table({"id": batch.ids, "embedding": column})
+        for batch in batches:
+            vectors = loaded.embed(batch, role, unknown_marks="keep")
+            embedding = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
+            table = pa.table({"id": batch.ids, "embedding": embedding})
             writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
             writer.write_table(table)
             count += len(batch)

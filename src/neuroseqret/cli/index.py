@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import out, print_json, progress, remarks
+from neuroseqret.cli.embed import RAY
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import SMALLEST, finite
@@ -128,6 +129,7 @@ def add(
     column: list[str] = COLUMNS,
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
+    ray: str | None = RAY,
     as_json: bool = JSON,
 ) -> None:
     """Add sequences to an index.
@@ -136,7 +138,17 @@ def add(
     """
     index = open_index(folder)
     batches = _scan(corpus, meaning_of(index), file_options(column, time_format), unknown_marks)
-    _add(index, batches, corpus, upsert, as_json)
+    if ray is None:
+        _add(index, batches, corpus, upsert, as_json)
+        return
+    from neuroseqret.distributed import Cluster, RemoteEmbedder
+    from neuroseqret.index import Index
+
+    if not isinstance(index, Index):
+        raise UserError("--ray adds to an index folder; a server embeds what it is sent itself")
+    with Cluster(ray, index.folder / "model") as cluster:
+        remote: dict[str, Any] = {"embedder": RemoteEmbedder(cluster, index.model), "at_once": 2 * cluster.slots}
+        _add(index, batches, corpus, upsert, as_json, **remote)
 
 
 @index_app.command(cls=Command)
@@ -253,10 +265,15 @@ def _file(corpus: Path) -> Path:
 
 
 def _add(
-    index: Index | RemoteIndex, batches: Iterator[EventSequences], corpus: Path, upsert: bool, as_json: bool
+    index: Index | RemoteIndex,
+    batches: Iterator[EventSequences],
+    corpus: Path,
+    upsert: bool,
+    as_json: bool,
+    **where: Any,
 ) -> None:
     shown = progress(batches, "indexing", _number_of_batches(corpus))
-    done = index.add(shown, upsert=upsert, unknown_marks="keep")  # decided by `_scan`, where the file is known
+    done = index.add(shown, upsert=upsert, unknown_marks="keep", **where)  # decided by `_scan`, which knows the file
     if hasattr(index, "refresh"):  # a server refreshes itself
         index.refresh()
     if as_json:

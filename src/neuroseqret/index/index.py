@@ -39,7 +39,7 @@ from neuroseqret.index.reader import Reader
 from neuroseqret.index.search import SearchOptions
 from neuroseqret.index.store import DIGEST, KEY, Store
 from neuroseqret.index.view import View
-from neuroseqret.index.writer import Added, Writer
+from neuroseqret.index.writer import Added, Writer, in_threads, sum_of
 from neuroseqret.methods import registry as methods
 from neuroseqret.models.base import Embedder, RelevanceModel
 from neuroseqret.models.model_folder import read_saved
@@ -158,6 +158,8 @@ class Index:
         *,
         columns: ColumnMap | None = None,
         unknown_marks: UnknownMarks = "error",
+        embedder: Embedder | None = None,
+        at_once: int = 1,
     ) -> Added:
         """Add sequences, or batches of them (a generator, for more than fits in memory).
 
@@ -167,13 +169,13 @@ class Index:
         Every batch is one commit and safe on disk before the next one begins. Sequences that are there already are
         skipped. A sequence with a known id and other events is an error, or replaced with `upsert`. Marks are taken
         by name; `unknown_marks` says what to do with those that the model never met: `error`, `drop` the events, or
-        `keep` them as one mark.
+        `keep` them as one mark. `embedder` computes the embeddings in place of the model, `at_once` batches at a
+        time: the index's model on a cluster.
         """
         check_not_forked()
-        done = Added()
-        for batch in batches_of(sequences, columns):
-            done += self._writer.add(self.model, self.config.meaning.apply(batch, unknown_marks), upsert)
-        return done
+        model = self.model if embedder is None else embedder
+        batches = (self.config.meaning.apply(batch, unknown_marks) for batch in batches_of(sequences, columns))
+        return sum_of(in_threads(lambda batch: self._writer.add(model, batch, upsert), batches, at_once))
 
     def upsert(
         self,

@@ -9,7 +9,9 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
@@ -192,6 +194,31 @@ class Writer:
             self._known.add(keys, events)
             self._last_serial, self._rows = int(serials.max()), self._rows + new
         return True
+
+
+def sum_of(parts: Iterable[Added]) -> Added:
+    """Return what several calls did together."""
+    done = Added()
+    for part in parts:
+        done += part
+    return done
+
+
+def in_threads(
+    add: Callable[[EventSequences], Added], batches: Iterable[EventSequences], number: int
+) -> Iterator[Added]:
+    """Call `add` for every batch, in several threads if `number` is above 1; no more batches than that are read."""
+    if number == 1:
+        yield from map(add, batches)
+        return
+    with ThreadPoolExecutor(number) as pool:
+        waiting: deque[Future[Added]] = deque()
+        for batch in batches:
+            waiting.append(pool.submit(add, batch))
+            if len(waiting) > number:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _check_unique(batch: EventSequences, keys: Hashes) -> None:
