@@ -1,7 +1,7 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
-import { fingerprint } from "./fingerprint";
+import { fingerprint } from "./fingerprint.ts";
 
 /** Writes the hash of the source beside the build. */
 function stamp(): Plugin {

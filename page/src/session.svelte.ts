@@ -2,7 +2,7 @@
 import { tick } from "svelte";
 import { EMPTY, read, write, type Query, type State } from "./logic/address";
 import { anchor, fit } from "./logic/align";
-import { assembled, Server, ServerError, windowsWhere, type Answer, type IndexInfo, type Statistics } from "./logic/api";
+import { partOf, Server, ServerError, type Answer, type IndexInfo, type Statistics } from "./logic/api";
 import { readInk, type Ink } from "./logic/drawing";
 import { Marks } from "./logic/marks";
 import { ofEvents, partners } from "./logic/why";
@@ -14,8 +14,6 @@ export interface Pointed {
   hit: string;
   event: number;
 }
-
-const MOST_WINDOWS = 200; // of one sequence that are put together
 
 class Session {
   readonly server = new Server();
@@ -128,7 +126,9 @@ class Session {
     this.searching = true;
     try {
       const wanted = { query, k, filters, expand, exhaustive, rerank: false, relevant, notRelevant };
-      const answer = await this.server.search(wanted, this.info.columns, this.marks, running.signal);
+      const [answer, stored] = await Promise.all([
+        this.server.search(wanted, this.info.columns, this.marks, running.signal), this.stored(query)]);
+      answer.query = stored ?? answer.query;
       if (this.info.windowed) await this.loadParents(answer.hits);
       this.answer = answer;
       this.said = `${answer.hits.length} hits`;
@@ -141,16 +141,21 @@ class Session {
     }
   }
 
-  /** Windows are shown inside the whole sequences that they were cut from, put together from all their windows. */
+  /** The query with its title and values, which the answer to a search does not repeat. */
+  private async stored(query: Query): Promise<Sequence | null> {
+    if (query.kind === "events") return null;
+    const whole = await this.server.sequence(query.id, this.marks).catch(() => null);
+    return whole && query.kind === "slice" ? partOf(whole, query.from, query.to) : whole;
+  }
+
+  /** Windows are shown inside the whole sequences that they were cut from. */
   private async loadParents(hits: Hit[]): Promise<void> {
     const parents = [...new Set(hits.filter((hit) => hit.window).map((hit) => hit.id))];
-    await Promise.all(parents.map(async (parent) => {
-      const windows = await this.server.list(windowsWhere(parent), MOST_WINDOWS, this.marks).catch(() => []);
-      const whole = assembled(parent, windows);
-      for (const hit of hits.filter((one) => one.id === parent)) {
-        const place = whole?.places.get(hit.window ?? "");
-        if (whole && place) [hit.sequence, hit.offset, hit.stop] = [whole.sequence, place[0], place[1]];
-        else [hit.offset, hit.stop] = [0, hit.sequence?.times.length ?? 0];
+    await Promise.all(parents.map(async (id) => {
+      const parent = await this.server.sequence(id, this.marks).catch(() => null);
+      for (const hit of hits.filter((one) => one.id === id)) {
+        if (parent && hit.stop !== null && hit.stop <= parent.times.length) hit.sequence = parent;
+        else [hit.offset, hit.stop] = [0, hit.sequence?.times.length ?? 0]; // a part of it has been removed
       }
     }));
   }
@@ -279,10 +284,8 @@ class Session {
     const offset = line === "" && query?.kind === "slice" ? query.from : 0;
     if (stored) this.ask({ kind: "slice", id: sequence.id, from: from + offset, to: to + offset });
     else {
-      const zero = sequence.times[from];
-      this.ask({
-        kind: "events", times: sequence.times.slice(from, to).map((time) => time - zero), marks: sequence.marks.slice(from, to),
-      });
+      const { times, marks } = partOf(sequence, from, to);
+      this.ask({ kind: "events", times: times.map((time) => time - times[0]), marks });
     }
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EMPTY, read, write, type State } from "../src/logic/address";
 import { anchor, fit, grouped, rank, titleOf } from "../src/logic/align";
-import { assembled, explanationOf, findWhere, queryOf, sequenceOf, whereText, windowsWhere } from "../src/logic/api";
+import { explanationOf, findWhere, partOf, queryOf, sequenceOf, whereText } from "../src/logic/api";
 import { Marks, OTHER, SLOTS } from "../src/logic/marks";
 import { parsePasted, PasteError } from "../src/logic/paste";
 import { duration, kept, number, panned, ticks, zoomed } from "../src/logic/scale";
@@ -185,17 +185,14 @@ describe("the server's JSON", () => {
     expect(whereText([{ column: 'a"b', value: "it's" }, { column: "n", value: 3 }, { column: "n", value: null }])).toBe(
       `("a""b" = 'it''s') AND ("n" = 3 OR "n" IS NULL)`);
     expect(findWhere("50%_", [])).toContain(String.raw`"id" LIKE '%50\%\_%'`);
-    expect(windowsWhere("a'b")).toBe("id LIKE 'a''b[%'");
   });
   it("asks by name where marks have names", () => {
     expect(queryOf({ kind: "events", times: [0], marks: [1] }, marks)).toEqual({ times: [0], marks: ["buy"] });
     expect(queryOf({ kind: "slice", id: "s", from: 2, to: 5 }, marks)).toEqual({ id: "s", events: [2, 5] });
   });
-  it("puts a sequence together from overlapping windows", () => {
-    const whole = assembled("p", [sequence([2, 3, 4], [1, 1, 0], { id: "p[2:5]" }), sequence([0, 1, 2], [0, 0, 1], { id: "p[0:3]" }),
-      sequence([9], [0], { id: "pq[0:1]" })]);
-    expect(whole?.sequence.times).toEqual([0, 1, 2, 3, 4]);
-    expect(whole?.places.get("p[2:5]")).toEqual([2, 5]);
+  it("cuts parts with their values", () => {
+    const part = partOf(sequence([0, 1, 2, 3], [0, 1, 2, 0], { values: { pitch: [1, 2, 3, 4] } }), 1, 3);
+    expect(part).toMatchObject({ times: [1, 2], marks: [1, 2], values: { pitch: [2, 3] } });
   });
 });
 

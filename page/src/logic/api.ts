@@ -106,8 +106,8 @@ export class Server {
     return this.ask("GET", "v1/statistics");
   }
 
-  async sample(count: number, seed: number, marks: Marks, filters: Filter[]): Promise<Sequence[]> {
-    const options = new URLSearchParams({ sample: String(count), seed: String(seed) });
+  async sample(count: number, seed: number, filters: Filter[], columns: Column[], marks: Marks): Promise<Sequence[]> {
+    const options = new URLSearchParams({ sample: String(count), seed: String(seed), fields: fieldsOf(columns) });
     if (filters.length) options.set("where", whereText(filters));
     const found = await this.ask<{ sequences: RawSequence[] }>("GET", `v1/sequences?${options}`);
     return found.sequences.map((raw) => sequenceOf(raw, marks));
@@ -179,6 +179,11 @@ export function queryOf(query: Query, marks: Marks): Record<string, unknown> {
   return { times: query.times, marks: query.marks.map((mark) => marks.hasNames ? marks.name(mark) : mark) };
 }
 
+/** Events and all columns, for addresses; a name with a comma cannot be listed there. */
+function fieldsOf(columns: Column[]): string {
+  return ["events", ...columns.map((column) => column.name).filter((name) => !name.includes(","))].join(",");
+}
+
 /** Filters as a condition in SQL: in every column, one of the chosen values. */
 export function whereText(filters: Filter[]): string {
   const columns = new Map<string, Value[]>();
@@ -202,35 +207,10 @@ export function findWhere(typed: string, columns: Column[]): string {
   return tests.join(" OR ");
 }
 
-/** A condition for the windows of a sequence; their ids are parent[from:to]. */
-export function windowsWhere(parent: string): string {
-  return `id LIKE '${parent.replace(/[\\%_]/g, (sign) => `\\${sign}`).replaceAll("'", "''")}[%'`;
-}
-
-/** Put a sequence together again from its windows, as far as they cover it. */
-export function assembled(parent: string, windows: Sequence[]): { sequence: Sequence; places: Map<string, [number, number]> } | null {
-  const spans = windows.flatMap((one) => {
-    const found = one.id.startsWith(`${parent}[`) ? /^(\d+):(\d+)\]$/.exec(one.id.slice(parent.length + 1)) : null;
-    return found ? [{ one, from: Number(found[1]), to: Number(found[2]) }] : [];
-  });
-  if (!spans.length) return null;
-  const events = new Map<number, [number, number]>();
-  for (const { one, from } of spans) one.times.forEach((time, i) => events.set(from + i, [time, one.marks[i]]));
-  const order = [...events.keys()].sort((a, b) => a - b);
-  const place = new Map(order.map((position, i) => [position, i]));
-  const starts = spans.map(({ one }) => one.start ?? one.times[0]);
-  const ends = spans.map(({ one }) => one.end ?? one.times[one.times.length - 1]);
-  const sequence: Sequence = {
-    ...spans[0].one, id: parent, values: {},
-    times: order.map((position) => (events.get(position) as [number, number])[0]),
-    marks: order.map((position) => (events.get(position) as [number, number])[1]),
-    start: Math.min(...starts), end: Math.max(...ends),
-  };
-  const places = new Map(spans.map(({ one, from, to }): [string, [number, number]] => {
-    const first = place.get(from) ?? 0;
-    return [one.id, [first, first + to - from]];
-  }));
-  return { sequence, places };
+/** Some events of a sequence, as a sequence of its own. */
+export function partOf(sequence: Sequence, from: number, to: number): Sequence {
+  const values = Object.fromEntries(Object.entries(sequence.values).map(([name, column]) => [name, column.slice(from, to)]));
+  return { ...sequence, times: sequence.times.slice(from, to), marks: sequence.marks.slice(from, to), start: null, end: null, values };
 }
 
 export function sequenceOf(raw: RawSequence, marks: Marks): Sequence {

@@ -11,7 +11,7 @@ export interface Node {
   children: Node[];
 }
 
-/** The tree of the marks that follow the anchor. A node holds all sequences that agree from the anchor up to it. */
+/** The tree of the marks that follow the anchor. A node holds all sequences that agree up to it; one alone has no children. */
 export function prefixTree(sequences: Sequence[], anchors: (number | null)[], depth: number): Node {
   const rows = sequences.map((_, row) => row).filter((row) => anchors[row] !== null);
   const firsts = sequences.map((one, row) => one.times.findIndex((time) => time >= (anchors[row] ?? 0)));
@@ -19,7 +19,7 @@ export function prefixTree(sequences: Sequence[], anchors: (number | null)[], de
     const at = (row: number) => sequences[row].times[firsts[row] + level - 1] - (anchors[row] ?? 0);
     const time = level === 0 ? 0 : members.reduce((sum, row) => sum + at(row), 0) / members.length;
     const next = new Map<number, number[]>();
-    if (level < depth) {
+    if (level < depth && (members.length > 1 || level === 0)) {
       for (const row of members) {
         const place = firsts[row] + level;
         if (firsts[row] < 0 || place >= sequences[row].marks.length) continue;
