@@ -82,7 +82,8 @@ export function drawLine(context: CanvasRenderingContext2D, line: Line): number 
   const size = crowded ? 2.2 : Math.max(2.6, Math.min(4.6, height / 12, (0.9 * width) / Math.max(shown.length, 1)));
   if (Object.keys(sequence.values).length && !crowded) path(context, line, shown, x, y);
   const strongest = line.light ? line.light.reduce((most, part) => Math.max(most, Math.abs(part)), 1e-12) : 0;
-  for (const event of shown) {
+  if (crowded && !line.light && !line.window) strokes(context, line, shown, slots, x, y);
+  else for (const event of shown) {
     const slot = slots(event);
     const inside = !line.window || (event >= line.window[0] && event < line.window[1]);
     const lit = line.light ? Math.abs(line.light[event] ?? 0) / strongest : 1;
@@ -97,6 +98,20 @@ export function drawLine(context: CanvasRenderingContext2D, line: Line): number 
     if (event >= 0 && event < sequence.times.length) ring(context, ink.ink, x(sequence.times[event]), y(event), size + 4);
   }
   return shown.length;
+}
+
+/** Many events: short strokes, one path per colour. Shapes could not be told apart here anyway. */
+function strokes(
+  context: CanvasRenderingContext2D, line: Line, shown: number[], slots: (event: number) => number,
+  x: (time: number) => number, y: (event: number) => number,
+): void {
+  const paths = line.ink.marks.map(() => new Path2D());
+  for (const event of shown) paths[slots(event)].rect(x(line.sequence.times[event]) - 0.6, y(event) - 2.5, 1.2, 5);
+  context.globalAlpha = line.faint ? 0.25 : 0.85;
+  paths.forEach((path, slot) => {
+    context.fillStyle = line.ink.marks[slot];
+    context.fill(path);
+  });
 }
 
 function band(context: CanvasRenderingContext2D, line: Line, x: (time: number) => number): void {
