@@ -31,9 +31,22 @@ def test_fast_demo_ends_with_a_model_that_is_ahead(app, tmp_path, monkeypatch):
     assert results["condition"] == "unseen"
     assert "NeuroSeqRet" in done.output
     assert "neuroseqret fit data --model self --out model" in done.output
+    assert f"neuroseqret serve {tmp_path / 'demo' / 'index'}" in done.output
     assert (tmp_path / "demo" / "hits.png").read_bytes()[:4] == b"\x89PNG"
     for name in ("data/queries.parquet", "model/config.json", "index/index.json"):
         assert (tmp_path / "demo" / name).exists()
+
+
+def test_open_serves_an_index_that_is_there(app, tmp_path, monkeypatch):
+    (tmp_path / "demo" / "index").mkdir(parents=True)
+    (tmp_path / "demo" / "index" / "index.json").write_text("{}")
+    seen = []
+    monkeypatch.setattr("neuroseqret.serving.running.run", lambda settings, started: (seen.append(settings.index),
+                        started("http://127.0.0.1:1")))  # fmt: skip
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    done = CliRunner().invoke(app, ["--open", "--out", str(tmp_path / "demo")])
+    assert done.exit_code == 0, done.exception
+    assert seen == [tmp_path / "demo" / "index", "http://127.0.0.1:1"]
 
 
 def test_a_file_in_the_way(app, tmp_path):

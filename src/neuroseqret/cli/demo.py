@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import time
 from collections import Counter
@@ -17,7 +18,7 @@ from rich.table import Table
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress
 from neuroseqret.cli.demo_figures import NAMES, OURS, Speed, figures_table, verdict
-from neuroseqret.errors import UserError
+from neuroseqret.errors import MissingExtraError, UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +43,12 @@ def demo(
     out: Path = typer.Option(
         Path("neuroseqret-demo"), "--out", metavar="DIR", help="Folder to write data, model, index and picture to."
     ),
+    open_page: bool = typer.Option(
+        False,
+        "--open",
+        help="Serve the index and open it in the browser: see and hear the melodies. An index that an earlier demo "
+        "made is served as it is.",
+    ),
 ) -> None:
     """Train, index and search on real melodies.
 
@@ -49,9 +56,16 @@ def demo(
     searches them for music of the same kind as a query, and compares the result with simpler methods. Takes two to
     three minutes.
     """
-    begun = time.monotonic()
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file, not a folder; choose another --out")
+    if not (open_page and (out / "index" / "index.json").exists()):
+        _run(fast, out)
+    if open_page:
+        _serve(out / "index")
+
+
+def _run(fast: bool, out: Path) -> None:
+    begun = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     most, seconds = FAST if fast else FULL
     data = _data(most, out)
@@ -70,7 +84,24 @@ def demo(
         f"\nDone in {time.monotonic() - begun:.0f} s. {out} holds data, model, index, hits.png and results.json.",
         markup=False,
     )
-    _next_commands()
+    _next_commands(out)
+
+
+def _serve(index: Path) -> None:
+    """Serve the index until Ctrl-C, and open it in the browser."""
+    import webbrowser
+
+    try:
+        from neuroseqret.serving.running import run
+    except ImportError as error:
+        raise MissingExtraError(error.name or "fastapi", "server", "'neuroseqret demo --open'") from error
+    from neuroseqret.serving.settings import ServerSettings
+
+    def started(url: str) -> None:
+        console.print(f"\nThe melodies are at {url} (end with Ctrl-C)", markup=False)
+        webbrowser.open(url)
+
+    run(ServerSettings(index=index, port=0), started)
 
 
 def _step(text: str) -> None:
@@ -253,7 +284,9 @@ def _write(results: list[Result], speed: dict[str, Speed], task: RankingTask, ou
     (out / "results.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
-def _next_commands() -> None:
+def _next_commands(out: Path) -> None:
+    console.print("\n[bold]To see and hear the melodies[/] in a browser, and search with a part of one:")
+    console.print(f"  neuroseqret serve {shlex.quote(str(out / 'index'))}", markup=False, soft_wrap=True)
     console.print(
         "\n[bold]To search your own data[/], a CSV file with one row per event and, if you have labels, a column "
         "that says which sequences belong together (docs/tutorial.md explains each step):"

@@ -78,6 +78,12 @@ def evaluate(
         metavar="DIR",
         help="Write the measures of every query (Parquet) and the rankings (TREC runs) to this folder.",
     ),
+    report_folder: Path | None = typer.Option(
+        None,
+        "--report",
+        metavar="DIR",
+        help="Write the tables and a plot of every query to this folder as a page; open its index.html in a browser.",
+    ),
     cache: bool = typer.Option(True, help="Reuse results of earlier runs."),
 ) -> None:
     """Compare methods on the queries of a data folder.
@@ -87,10 +93,13 @@ def evaluate(
     """
     from neuroseqret.evaluation import evaluate as evaluating
     from neuroseqret.evaluation.report import HOLDS
+    from neuroseqret.evaluation.report_page import PAGE_HOLDS, write_page
     from neuroseqret.storage.files import check_replaceable, new_file
 
     if run_folder is not None:
         check_replaceable(run_folder, *HOLDS)  # before the work, not after it
+    if report_folder is not None:
+        check_replaceable(report_folder, *PAGE_HOLDS)
     if json_file is not None and json_file.is_dir():
         raise UserError(f"{json_file}: is a folder; give the name of a file to --json")
     report = evaluating.evaluate(
@@ -115,6 +124,8 @@ def evaluate(
             path.write_text(json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if run_folder is not None:
         report.save(run_folder)
+    if report_folder is not None:
+        out.print(f"Open {write_page(report, report_folder)} in a browser.", markup=False)
     if any(result.error is not None for result in report.results):
         raise typer.Exit(1)
 
