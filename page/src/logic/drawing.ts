@@ -82,7 +82,7 @@ export function drawLine(context: CanvasRenderingContext2D, line: Line): number 
   const size = crowded ? 2.2 : Math.max(2.6, Math.min(4.6, height / 12, (0.9 * width) / Math.max(shown.length, 1)));
   if (Object.keys(sequence.values).length && !crowded) path(context, line, shown, x, y);
   const strongest = line.light ? line.light.reduce((most, part) => Math.max(most, Math.abs(part)), 1e-12) : 0;
-  if (crowded && !line.light && !line.window) strokes(context, line, shown, slots, x, y);
+  if (shown.length > width && !line.light && !line.window) strokes(context, line, shown, slots, x, y);
   else for (const event of shown) {
     const slot = slots(event);
     const inside = !line.window || (event >= line.window[0] && event < line.window[1]);
