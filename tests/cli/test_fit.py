@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,45 @@ def test_fit_says_how_the_clock_runs() -> None:
     assert _clock(histogram) == "gaps between events: typically 2 days, mostly 2 to 2"
     assert _clock(histogram.model_copy(update={"first_stage": histogram, "time_scale": None})) == _clock(histogram)
     assert _clock(random) is None
+
+
+def test_fit_ends_with_the_place_of_the_model_and_the_next_command(tmp_path: Path) -> None:
+    write_folder(tmp_path / "data", *simulate_retrieval(groups=3, per_group=6, seed=1))
+    out = tmp_path / "my model"
+    done = call("fit", str(tmp_path / "data"), "--model", "gru", "--max-seconds", "1", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    score, written, following = done.stderr.splitlines()[-3:]
+    assert re.fullmatch(r"\S+ of the validation queries: [\d.]+ %", score)
+    assert f"written to {out}" in written
+    assert following == f"next: neuroseqret index create '{out}' {tmp_path / 'data'} --out index"
+    done = call("fit", str(tmp_path / "data"), "--model", "mass", "--out", str(tmp_path / "mass"))
+    assert done.stderr.splitlines()[-1].startswith("next: neuroseqret evaluate ")
+
+
+def test_interrupted_and_run_again_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "data", *simulate_retrieval(groups=3, per_group=6, seed=1))
+    words = ("fit", str(tmp_path / "data"), "--model", "gru", "--max-seconds", "1", "--out", str(tmp_path / "model"))
+
+    def interrupted(*_: object, checkpoint: Path, **__: object) -> None:
+        checkpoint.mkdir()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("neuroseqret.baselines.gru.GRU.fit", interrupted)
+        done = call(*words)
+    assert done.returncode == 130
+    assert "stopped; run the same command again to go on from here" in done.stderr
+    done = call(*words)
+    assert done.returncode == 0, done.stderr
+    assert "continuing the run that was interrupted" in done.stderr
+    assert not (tmp_path / "model.checkpoint").exists()
+
+
+def test_a_first_stage_is_for_second_stages(tmp_path: Path) -> None:
+    write_folder(tmp_path / "data", *simulate_retrieval(groups=3, per_group=6, seed=1))
+    call("fit", str(tmp_path / "data"), "--model", "histogram", "--out", str(tmp_path / "first"))
+    words = ("fit", str(tmp_path / "data"), "--first", str(tmp_path / "first"), "--out", str(tmp_path / "model"))
+    done = call(*words, "--model", "gru")
+    assert (done.returncode, "--first is for --model cross and hash-cross" in done.stderr) == (2, True)
+    done = call(*words, "--model", "cross")
+    assert (done.returncode, "a 'histogram' model cannot be a first stage" in done.stderr) == (2, True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,6 +17,7 @@ from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    from neuroseqret.models.base import RelevanceModel
     from neuroseqret.models.card import ModelCard
     from neuroseqret.readers.data_folder import DataFolder
 
@@ -26,6 +28,12 @@ def fit(
     ),
     model: str = typer.Option("self", "--model", metavar="NAME", help="Method to train: {methods}."),
     out: Path = typer.Option(..., "--out", metavar="MODEL", help="Model folder to write."),
+    first: Path | None = typer.Option(
+        None,
+        "--first",
+        metavar="MODEL",
+        help="Model folder of the trained first stage, for 'cross' and 'hash-cross'. By default one is trained too.",
+    ),
     preset: str = typer.Option(
         "default",
         "--preset",
@@ -65,22 +73,60 @@ def fit(
     if preset != "default" and model in methods.BASELINES:
         raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
     folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback)
-    method = methods.make(model, preset)
+    method = methods.make(model, preset, **_first_stage(model, first))
     begun = time.monotonic()
     checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
-    method.fit(
-        folder.queries,  # without any, a method that needs labels learns from sub-sequences
-        folder.corpus,
-        folder.relevance,
-        seed=seed,
-        max_seconds=max_seconds,
-        checkpoint=checkpoint if isinstance(method, Resumable) else None,
-    )
+    if checkpoint.is_dir():
+        remarks.print(f"continuing the run that was interrupted (its state is in {checkpoint})", markup=False)
+    try:
+        method.fit(
+            folder.queries,  # without any, a method that needs labels learns from sub-sequences
+            folder.corpus,
+            folder.relevance,
+            seed=seed,
+            max_seconds=max_seconds,
+            checkpoint=checkpoint if isinstance(method, Resumable) else None,
+        )
+    except KeyboardInterrupt:
+        if checkpoint.is_dir():
+            remarks.print("stopped; run the same command again to go on from here", markup=False)
+        else:
+            remarks.print("stopped; nothing was saved yet, so the same command starts from the beginning", markup=False)
+        raise
     method.save(out)
     shutil.rmtree(checkpoint, ignore_errors=True)
     if (clock := _clock(method.to_state().card)) is not None:
         remarks.print(clock, markup=False)
+    card = method.to_state().card
+    for measure, value in card.validation.items():
+        remarks.print(f"{measure} of the validation queries: {100 * value:.1f} %", markup=False)
     remarks.print(f"{model} ({preset}) trained in {time.monotonic() - begun:.0f} s, written to {out}", markup=False)
+    remarks.print(f"next: {next_command(method, data, out)}", markup=False)
+
+
+def next_command(method: RelevanceModel, data: Path, out: Path) -> str:
+    """Return the command that one usually runs after this one."""
+    from neuroseqret.models.base import Embedder
+
+    quoted = shlex.quote(str(out))
+    if isinstance(method, Embedder):
+        return f"neuroseqret index create {quoted} {shlex.quote(str(data))} --out index"
+    return f"neuroseqret evaluate {shlex.quote(str(data))} --method {quoted}"
+
+
+def _first_stage(model: str, first: Path | None) -> dict[str, Any]:
+    """Return the options of a method that is given a trained first stage."""
+    if first is None:
+        return {}
+    from neuroseqret.methods import registry
+    from neuroseqret.models.self_attention.model import SelfAttention
+
+    if model not in ("cross", "hash-cross"):
+        raise UserError(f"--first is for --model cross and hash-cross; {model!r} has no first stage")
+    loaded = registry.load(first)
+    if not isinstance(loaded, SelfAttention):
+        raise UserError(f"{first}: a {loaded.name!r} model cannot be a first stage; name a 'self' model")
+    return {"first_stage": loaded}
 
 
 def _with_feedback(folder: DataFolder, place: Path) -> DataFolder:
