@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,21 @@ def test_what_search_refuses_explain_refuses(data: tuple[EventSequences, EventSe
             explain(model, *pair)
     with pytest.raises(DataError, match="times are in years, the model's in seconds"):
         explain(model, EventSequence("q", [0.0, 1.0], [0, 1], time_unit="years"), corpus[0])
+
+
+def test_a_picture_says_what_matters_and_what_is_no_match() -> None:
+    """The title tells what one learns; colours of marks are not those of for and against; durations have units."""
+    events = EventSequences.from_lists([([0.0, 3600.0, 9000.0], [0, 1, 1])], ids=["a"], time_unit="seconds")
+    sequence = events.with_meaning(["walk", "run"])[0]
+    drawn = importlib.import_module("neuroseqret.explanation.picture")
+    for score, words in ((0.9, "Why a matches a: score 0.900"), (0.02, "a does not match a: score 0.020")):
+        matrix = np.zeros((4, 4))
+        matrix[:3, 1] = score / 3  # pairs with the second event of the hit
+        found = Explanation(sequence, sequence, score, matrix, {"marks": score, "times": 0.0}, 0.0, None)
+        figure = drawn.figure_of(found)
+        title = figure.get_suptitle()
+        assert title.startswith(words)
+        assert f"most comes from marks ({score:+.2f}), above all events of run" in title
+        labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        assert labels == ["query\n2.5 h", "hit\n2.5 h"]
+    assert not {drawn._FOR, drawn._AGAINST} & set(drawn._COLOURS)

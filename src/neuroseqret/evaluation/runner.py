@@ -147,6 +147,7 @@ class _Run:
             return Result(name, None, 0.0, error=str(error))
 
     def _fitted(self, model: RelevanceModel) -> RelevanceModel:
+        self.remark(f"fitting {model.name}")
         task = self.task
         return model.fit(
             task.training_queries,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from os import PathLike
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuroseqret.data.durations import duration
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.errors import visible
 from neuroseqret.explanation.attribution import Explanation
@@ -16,12 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _TALLEST = 0.38  # height of the largest bar; the two time lines are 1 apart
-_FOR, _AGAINST = "#0072B2", "#D55E00"
-_NAMED = 10  # number of marks that get a colour; the others are grey
+# Purple and brown say "adds" and "takes away", wherever they occur; no mark has them.
+_FOR, _AGAINST = "#542788", "#8c510a"
+_NO_MATCH = 0.1  # a score below this is not drawn as a match
+_LINE = 110  # letters of the title that fit into a line
+_NAMED = 9  # number of marks that get a colour; the others are grey
 # The palette of Okabe and Ito, which colour-blind people can tell apart, and two greys.
 _COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
-    *("#D55E00", "#F0E442", "#000000", "#666666", "#AAAAAA"),
+    *("#F0E442", "#000000", "#666666", "#AAAAAA"),
 )
 
 
@@ -42,9 +47,37 @@ def figure_of(explanation: Explanation) -> Figure:
     _heat_map(figure.add_subplot(grid[1, 0]), explanation)
     _parts(figure.add_subplot(grid[1, 1]), explanation)
     query, hit = explanation.query, explanation.hit
-    title = f"Why {_named(hit)} matches {_named(query)}: score {explanation.score:.3f}"
-    figure.suptitle(title, fontsize=12, parse_math=False)  # ids may contain dollar signs
+    matches = f"Why {_named(hit)} matches {_named(query)}"
+    if explanation.score < _NO_MATCH:
+        matches = f"{_named(hit)} does not match {_named(query)}"
+    lines = [line for part in (f"{matches}: score {explanation.score:.3f}", what_matters(explanation))
+             for line in wrap(part, _LINE)]  # fmt: skip
+    figure.suptitle("\n".join(lines), fontsize=12, parse_math=False)  # ids may contain dollar signs
     return figure
+
+
+def what_matters(explanation: Explanation) -> str:
+    """Say in words what adds most to the score, by what was compared, and what takes most away."""
+    values = dict(explanation.parts)
+    most, least = max(values, key=lambda name: values[name]), min(values, key=lambda name: values[name])
+    said = f"most comes from {most} ({values[most]:+.2f})" if values[most] > 0 else "nothing adds to the score"
+    marks = _strongest_marks(explanation)
+    return (
+        said
+        + (f", above all {marks}" if marks else "")
+        + (f"; {least} takes away {-values[least]:.2f}" if values[least] < -0.005 else "")
+    )
+
+
+def _strongest_marks(explanation: Explanation) -> str:
+    """Name the mark whose events in the hit add most."""
+    hit, parts = explanation.hit, explanation.of_hit_events
+    if not len(parts) or float(np.max(parts)) <= 0:
+        return ""
+    sums = np.bincount(hit.marks, np.maximum(parts, 0))
+    mark = int(np.argmax(sums))
+    names = hit.mark_names or explanation.query.mark_names
+    return f"events of {visible(names[mark]) if names and mark < len(names) else f'mark {mark}'}"
 
 
 def _named(sequence: EventSequence) -> str:
@@ -79,8 +112,7 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     for text in legend.get_texts():
         text.set_parse_math(False)
     time_unit = query.time_unit or hit.time_unit
-    unit = f" {visible(time_unit.split(' (')[0])}" if time_unit else ""
-    spans = [f"query\n{_span(query):.4g}{unit}", f"hit\n{_span(hit):.4g}{unit}"]
+    spans = [f"query\n{visible(duration(_span(query), time_unit))}", f"hit\n{visible(duration(_span(hit), time_unit))}"]
     axes.set_yticks([1, 0], spans, parse_math=False)
     axes.set_xticks([])
     axes.set_ylim(-0.45, 1.45)
@@ -104,7 +136,7 @@ def _heat_map(axes: Axes, explanation: Explanation) -> None:
 
     pairs = explanation.pairs
     limit = float(np.quantile(np.abs(pairs), 0.995)) or 1e-12  # a single large pair must not hide the others
-    shown = axes.imshow(pairs, cmap="PuOr_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    shown = axes.imshow(pairs, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     axes.set_xlabel("event of the hit")
     axes.set_ylabel("event of the query")
     for axis in (axes.xaxis, axes.yaxis):
