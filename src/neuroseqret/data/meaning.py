@@ -60,6 +60,7 @@ class Meaning:
         """
         unknown_marks = unknown_marks_choice(unknown_marks)
         self._check_unit(sequences, file)
+        _check_span(sequences, file)
         if self._is_spoken_by(sequences):
             return sequences
         names = self.mark_names if self.mark_names is not None else tuple(map(str, range(self.marks or 0)))
@@ -125,6 +126,19 @@ class Meaning:
             remedy="leave such events out or count them as one unknown mark (--unknown-marks drop or keep; in Python "
             "unknown_marks), or fit a model to data that has them",
         )
+
+
+def _check_span(sequences: EventSequences, file: str | PathLike[str] | None) -> None:
+    """Raise a `DataError` if the duration of a window overflows; no method could compute with it."""
+    starts, ends = sequences.observed()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if len(too_long := np.flatnonzero(np.isinf(ends - starts))):
+            raise DataError(
+                "its times are further apart than a float64 can hold",
+                file=file,
+                sequence=sequences.ids[int(too_long[0])].as_py(),
+                remedy="subtract an offset, or use a larger unit of time",
+            )
 
 
 def _called(mark: int, own: Sequence[str] | None, names: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from typing_extensions import Self
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
-from neuroseqret.errors import UserError
+from neuroseqret.errors import DataError, UserError
 from neuroseqret.models.card import ModelCard, ModelState, Outcome
 from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_many
@@ -153,7 +153,12 @@ class RelevanceModel(ABC):
         """
         asked, one = one_or_many(queries, "queries")
         offered = self.meaning.apply(as_sequences(candidates, "candidates"), unknown_marks)
-        scores = self.compute_scores(self.meaning.apply(asked, unknown_marks), offered)
+        asked = self.meaning.apply(asked, unknown_marks)
+        scores = self.compute_scores(asked, offered)
+        if not (finite := np.isfinite(scores)).all():
+            lost = ~finite.any(1)  # a query with no score at all; otherwise a candidate is to blame
+            culprit = asked[int(lost.argmax())] if lost.any() else offered[int(finite.all(0).argmin())]
+            raise _not_finite("score", culprit.id)
         return scores[0] if one else scores
 
     @abstractmethod
@@ -225,7 +230,11 @@ class Embedder(RelevanceModel):
 
         `role` is "query" or "corpus": some methods embed queries differently. `unknown_marks` as in `score`.
         """
-        return self.compute_embeddings(self.meaning.apply(as_sequences(sequences), unknown_marks), role)
+        many = self.meaning.apply(as_sequences(sequences), unknown_marks)
+        vectors = self.compute_embeddings(many, role)
+        if not (finite := np.isfinite(vectors).all(1)).all():
+            raise _not_finite("embedding", many[int(finite.argmin())].id)
+        return vectors
 
     @abstractmethod
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:
@@ -243,6 +252,14 @@ class Embedder(RelevanceModel):
     def compute_scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
         scores: Scores = self.compute_embeddings(queries, "query") @ self.compute_embeddings(candidates, "corpus").T
         return scores
+
+
+def _not_finite(what: str, sequence: str) -> DataError:
+    return DataError(
+        f"its {what} is not finite",
+        sequence=sequence,
+        remedy="look for extreme times in it ('neuroseqret data info'), or use a larger unit of time",
+    )
 
 
 class Reranker(RelevanceModel):
