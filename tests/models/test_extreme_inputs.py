@@ -13,10 +13,10 @@ from golden.golden_data import golden_data
 from golden.golden_figures import METHODS
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
-from neuroseqret.methods.registry import BASELINES, MODELS
+from neuroseqret.methods.registry import BASELINES
 from neuroseqret.models.base import Embedder, RelevanceModel
 
-NAMES = [*MODELS, *BASELINES]
+NAMES = ["self", *BASELINES]
 EXTREMES = {
     "one event": [0.0],
     "one event, late": [1e300],
