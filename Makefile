@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test page docs dist fuzz sbom audit setup lint constraints clean
+.PHONY: demo test torture page docs dist fuzz sbom audit setup lint constraints clean
 
 demo: $(STAMP)
 	@echo "demo: read melodies, train, index, search (about three minutes)"
@@ -13,6 +13,10 @@ demo: $(STAMP)
 test: lint
 	@echo "test: all tests on $$(nproc 2>/dev/null || echo 2) cores"
 	@$(BIN)/python -m pytest -n auto --dist loadgroup
+
+torture: $(STAMP)
+	@echo "torture: kill -9 before every file-system call of every change (about half an hour)"
+	@NEUROSEQRET_TORTURE=1 $(BIN)/python -m pytest -n 0 -s tests/torture
 
 lint: $(STAMP)
 	@echo "lint: ruff, mypy, import contract"
