@@ -27,26 +27,40 @@ TITLES = {"unseen": "corpus not seen in training", "seen": "corpus seen in train
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
+def whole(measured: Measured, name: str) -> bool:
+    """Return whether a method was measured on all sets, with the corpus seen and unseen."""
+    return not any(np.isnan(mean(measured, data, name, corpus)) for data in measured.data for corpus in TITLES)
+
+
+def models(measured: Measured) -> list[str]:
+    """Return those of `self` and `cross` that were measured on all sets."""
+    return [name for name in ("self", "cross") if whole(measured, name)]
+
+
 def readme_block(measured: Measured) -> str:
-    """Return the README's table and the three sentences below it."""
-    (self_above, sets), (cross_above, _) = (
-        above_all(measured, (name, "default"), list(BASELINES), View(), "unseen") for name in ("self", "cross")
+    """Return the README's table and the sentences below it."""
+    roles = {"self": "`self` ranks", "cross": "`cross`, which reorders the best hundred of `self`,"}
+    above = {
+        name: above_all(measured, (name, "default"), list(BASELINES), View(), "unseen") for name in models(measured)
+    }
+    sentences = []
+    if above:
+        on = " and ".join(f"{roles[name]} above all {len(BASELINES)} baselines on {_of(*count)} sets"
+                          for name, count in above.items())  # fmt: skip
+        sentences.append(f"On sequences that training has not seen, {on}.")
+    metric, sets = above_all(measured, ("histogram-metric", "default"), NINE, View(), "unseen")
+    sentences.append(
+        "What matters most is a metric trained on relevance: `histogram-metric`, which has one over plain histograms, "
+        f"already beats all nine baselines of the paper on {_of(metric, sets)} sets."
     )
-    metric, _ = above_all(measured, ("histogram-metric", "default"), NINE, View(), "unseen")
-    lost = {d: mean(measured, d, "self", "seen") - mean(measured, d, "self", "unseen") for d in measured.data}
-    most = max(lost, key=lambda data: lost[data])
-    return "\n\n".join(
-        [
-            headline_table(measured),
-            f"On sequences that training has not seen, `self` ranks above all {len(BASELINES)} baselines on "
-            f"{_of(self_above, sets)} sets and `cross`, which reorders the best hundred of `self`, on "
-            f"{_of(cross_above, sets)}. What matters most is a metric trained on relevance: `histogram-metric`, which "
-            f"has one but no neural network for the events, already beats all nine baselines of the paper on "
-            f"{_of(metric, sets)} sets. New sequences are harder than those used in training (`self` loses up to "
-            f"{lost[most]:.0f} points, on {most}), so judge a model by the upper half of the table, and train again "
-            "when your data has changed.",
-        ]
-    )
+    if whole(measured, "self"):
+        lost = {d: mean(measured, d, "self", "seen") - mean(measured, d, "self", "unseen") for d in measured.data}
+        most = max(lost, key=lambda data: lost[data])
+        sentences.append(
+            f"New sequences are harder than those used in training (`self` loses up to {lost[most]:.0f} points, on "
+            f"{most}), so judge a model by the upper half of the table, and train again when your data has changed."
+        )
+    return "\n\n".join([headline_table(measured), " ".join(sentences)])
 
 
 def page(measured: Measured) -> str:
@@ -72,31 +86,32 @@ def page(measured: Measured) -> str:
 
 def headline_table(measured: Measured) -> str:
     """Return a table with MAP of the main methods: one column per data set, first unseen, then seen."""
-    lines = []
+    lines, rows = [], [name for name in SHOWN if name not in MODELS or whole(measured, name)]
     for corpus, title in TITLES.items():
         columns = []
         for data in measured.data:
-            means = [mean(measured, data, name, corpus) for name in SHOWN]
+            means = [mean(measured, data, name, corpus) for name in rows]
             means.append(max(mean(measured, data, name, corpus) for name in NINE))
             columns.append(bold_best([number(value) for value in means], means))
         lines.append([f"*{title}*", *[""] * len(measured.data)])
-        names = [*(f"`{name}`" for name in SHOWN), NINE_NAME]
+        names = [*(f"`{name}`" for name in rows), NINE_NAME]
         lines += [[name, *cells] for name, *cells in zip(names, *columns, strict=True)]
     return table(["MAP", *measured.data], lines)
 
 
 def statements(measured: Measured) -> list[str]:
-    """Return what the figures show, one statement each."""
-    return [
+    """Return what the figures show, one statement each; what was not measured is left out."""
+    found = [
         _relevance_matters(measured),
-        *(_against_best(measured, name) for name in ("self", "cross")),
-        _second_stage(measured),
+        *(_against_best(measured, name) for name in models(measured)),
+        _second_stage(measured) if "cross" in models(measured) else "",
         _first_hit(measured),
-        _new_sequences(measured),
+        _new_sequences(measured) if models(measured) else "",
         _ablation(measured),
         _paper(measured),
         _hardest(measured),
     ]
+    return [statement for statement in found if statement]
 
 
 def _relevance_matters(measured: Measured) -> str:
@@ -173,8 +188,9 @@ def _new_sequences(measured: Measured) -> str:
     def change(name: str) -> dict[str, float]:
         return {d: mean(measured, d, name, "unseen") - mean(measured, d, name, "seen") for d in measured.data}
 
+    best = models(measured)[-1]
     shown = [
-        " instead of ".join(f"{mean(measured, data, 'cross', corpus):.0f}" for corpus in TITLES) + f" on {data}"
+        " instead of ".join(f"{mean(measured, data, best, corpus):.0f}" for corpus in TITLES) + f" on {data}"
         for data in ("health", "sports", "twitter")
         if data in measured.data
     ]
@@ -182,7 +198,7 @@ def _new_sequences(measured: Measured) -> str:
     gains = {(name, data): by for name in BASELINES if name not in DETERMINISTIC for data, by in change(name).items()}
     name, data = max(gains, key=lambda key: gains[key])
     return (
-        f"**New sequences are harder.** `cross` reaches {listed(shown)} if training has not seen the corpus. "
+        f"**New sequences are harder.** `{best}` reaches {listed(shown)} if training has not seen the corpus. "
         f"`histogram-metric` loses up to {-min(metric.values()):.1f} points. Weaker methods may gain, at most "
         f"{gains[name, data]:.1f} points (`{name}` on {data}). The two conditions are not strictly comparable, because "
         "half of the corpus is ranked when it is unseen: `histogram`, which is not trained on relevance, changes by "
@@ -247,6 +263,7 @@ def _seeds(measured: Measured) -> str:
         for data in measured.data
         for name in SHOWN
         for corpus in TITLES
+        if name not in MODELS or whole(measured, name)
     }
     return " to ".join(_word(n) for n in sorted({min(found), max(found)}))
 
