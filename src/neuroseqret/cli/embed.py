@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import progress, remarks
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.errors import UserError
 
 RAY = typer.Option(
@@ -31,6 +31,7 @@ def embed(
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
     ray: str | None = RAY,
+    strict: bool = STRICT,
 ) -> None:
     """Write the vectors of sequences to a Parquet file.
 
@@ -42,6 +43,7 @@ def embed(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from neuroseqret.data.gaps import checked_gaps
     from neuroseqret.data.meaning import unknown_marks_choice
     from neuroseqret.methods import registry as methods
     from neuroseqret.models.base import Embedder, Role
@@ -55,11 +57,10 @@ def embed(
     if not isinstance(loaded, Embedder):
         raise UserError(f"{model}: a {loaded.name!r} model has no embeddings, it only scores pairs; use a 'self' model")
     role: Role = "query" if query else "corpus"
-    count = 0
-    batches = (
-        loaded.meaning.apply(batch, choice, sequences)
-        for batch in progress(scan_or_read(sequences, **file_options(column, time_format)), "embedding")
-    )
+    count, known = 0, loaded.trained_card()
+    read = progress(scan_or_read(sequences, **file_options(column, time_format)), "embedding")
+    numbered = (loaded.meaning.apply(batch, choice, sequences) for batch in read)
+    batches = checked_gaps(numbered, known.typical_gaps, known.time_unit, strict=strict, file=sequences)
     if ray is not None:
         from neuroseqret.distributed import Cluster, embed_file
 

@@ -49,6 +49,9 @@ UNKNOWN_MARKS = typer.Option(
     metavar="CHOICE",
     help="What to do with marks that the model never met: 'error', 'drop' the events, or 'keep' them as one mark.",
 )
+STRICT = typer.Option(
+    False, "--strict", help="Stop if the times look like another unit than the model's, instead of warning."
+)
 #: Appended to the help of files in commands with `--column`.
 IN_ANY_FORMAT = "in any known format"
 #: Appended to the help of files in commands without the options above.

@@ -13,10 +13,10 @@ import typer
 
 from neuroseqret.cli.console import out, print_json, progress, remarks
 from neuroseqret.cli.embed import RAY
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import SMALLEST, finite
-from neuroseqret.cli.places import meaning_of, name_of, open_folder, open_index
+from neuroseqret.cli.places import meaning_of, name_of, open_folder, open_index, strictness
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -101,24 +101,29 @@ def create(
         help="Server that finds the candidates, for example milvus://host:19530/collection. The collection is made.",
     ),
     unknown_marks: str = UNKNOWN_MARKS,
+    strict: bool = STRICT,
     as_json: bool = JSON,
 ) -> None:
     """Create an index of a corpus.
 
     If this is interrupted, continue with 'neuroseqret index add'.
     """
+    from neuroseqret.data.gaps import check_gaps
     from neuroseqret.index import Index
     from neuroseqret.models.model_folder import read_card
 
     if step is not None and window is None and window_duration is None:
         raise UserError("--step needs --window or --window-duration; add one of them or leave out --step")
-    batches = _scan(corpus, read_card(model).meaning, file_options(column, time_format), unknown_marks)
+    card = read_card(model)
+    batches = _scan(corpus, card.meaning, file_options(column, time_format), unknown_marks)
     first = list(islice(batches, 1))  # report a bad file before anything is written
+    if first and strict:
+        check_gaps(first[0], card.typical_gaps, card.time_unit, strict=True, file=corpus)
     settings: dict[str, Any] = {"candidates": candidates, "fraction": fraction, "at_least": at_least}
     settings |= {"hash": hash_name, "bits": bits, "tables": tables, "table_bits": table_bits}
     settings |= {"window_events": window, "window_duration": window_duration, "window_step": step}
     made = Index.create(model, target, engine=engine, **settings)
-    _add(made, chain(first, batches), corpus, upsert=False, as_json=as_json)
+    _add(made, chain(first, batches), corpus, upsert=False, as_json=as_json, **strictness(made, strict))
 
 
 @index_app.command(cls=Command)
@@ -130,6 +135,7 @@ def add(
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
     ray: str | None = RAY,
+    strict: bool = STRICT,
     as_json: bool = JSON,
 ) -> None:
     """Add sequences to an index.
@@ -139,7 +145,7 @@ def add(
     index = open_index(folder)
     batches = _scan(corpus, meaning_of(index), file_options(column, time_format), unknown_marks)
     if ray is None:
-        _add(index, batches, corpus, upsert, as_json)
+        _add(index, batches, corpus, upsert, as_json, **strictness(index, strict))
         return
     from neuroseqret.distributed import Cluster, RemoteEmbedder
     from neuroseqret.index import Index
@@ -148,7 +154,7 @@ def add(
         raise UserError("--ray adds to an index folder; a server embeds what it is sent itself")
     with Cluster(ray, index.folder / "model") as cluster:
         remote: dict[str, Any] = {"embedder": RemoteEmbedder(cluster, index.model), "at_once": 2 * cluster.slots}
-        _add(index, batches, corpus, upsert, as_json, **remote)
+        _add(index, batches, corpus, upsert, as_json, **remote, **strictness(index, strict))
 
 
 @index_app.command(cls=Command)

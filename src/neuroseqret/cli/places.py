@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuroseqret.errors import UserError
 
@@ -43,3 +43,12 @@ def name_of(index: Index | RemoteIndex) -> str:
     from neuroseqret.index import Index
 
     return str(index.folder) if isinstance(index, Index) else index.url
+
+
+def strictness(index: Index | RemoteIndex, strict: bool) -> dict[str, Any]:
+    """Return the option `strict` of an index in a folder; a server does not compare time units."""
+    from neuroseqret.index import Index
+
+    if strict and not isinstance(index, Index):
+        raise UserError("--strict works on the folder of an index, not on a server; leave it out")
+    return {"strict": True} if strict else {}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import file_name_of, progress, remarks
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, TIME_FORMAT, UNKNOWN_MARKS, file_options
+from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.hits_output import FORMATS, print_hits
-from neuroseqret.cli.places import meaning_of, open_index
+from neuroseqret.cli.places import meaning_of, open_index, strictness
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def search(
     column: list[str] = COLUMNS,
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
+    strict: bool = STRICT,
 ) -> None:
     """Search an index with query sequences.
 
@@ -100,7 +101,8 @@ def search(
         found = index.search(id=ids, **options)
     else:
         asked = _queries(index, sequences, query, limit, file_options(column, time_format), unknown_marks)
-        found = index.search(asked, **options, unknown_marks="keep")  # decided already, where the file is known
+        # Unknown marks are decided already, where the file is known.
+        found = index.search(asked, **options, unknown_marks="keep", **strictness(index, strict))
     groups: list[str | None] = [None] * len(asked) if asked.groups is None else asked.groups.to_pylist()
     print_hits(found, groups, form, where=where, time_unit=meaning_of(index).time_unit)
     if explain is not None:

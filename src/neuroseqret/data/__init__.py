@@ -9,6 +9,7 @@
 - `repair.py`: repairs of what is wrong
 - `meaning.py`: mark names and time unit of data and model compared
 - `durations.py`: times and durations as people write them
+- `gaps.py`: typical gaps between events, to notice a wrong time unit
 - `timelines.py`: sequences drawn as time lines, for notebooks
 - `relevance.py`: which corpus sequences answer which query
 - `splits.py`: train, validation and test queries; the unseen half of a corpus; negatives

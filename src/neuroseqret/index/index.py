@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.candidates.finder import Rows
+from neuroseqret.data.gaps import check_gaps, checked_gaps
 from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.data.windows import Events, part
@@ -160,6 +161,7 @@ class Index:
         unknown_marks: UnknownMarks = "error",
         embedder: Embedder | None = None,
         at_once: int = 1,
+        strict: bool = False,
     ) -> Added:
         """Add sequences, or batches of them (a generator, for more than fits in memory).
 
@@ -170,11 +172,14 @@ class Index:
         skipped. A sequence with a known id and other events is an error, or replaced with `upsert`. Marks are taken
         by name; `unknown_marks` says what to do with those that the model never met: `error`, `drop` the events, or
         `keep` them as one mark. `embedder` computes the embeddings in place of the model, `at_once` batches at a
-        time: the index's model on a cluster.
+        time: the index's model on a cluster. Times that look like another unit than the model's give a warning, with
+        `strict` an error.
         """
         check_not_forked()
         model = self.model if embedder is None else embedder
-        batches = (self.config.meaning.apply(batch, unknown_marks) for batch in batches_of(sequences, columns))
+        card, given = self.model.trained_card(), batches_of(sequences, columns)
+        numbered = (self.config.meaning.apply(batch, unknown_marks) for batch in given)
+        batches = checked_gaps(numbered, card.typical_gaps, card.time_unit, strict=strict)
         return sum_of(in_threads(lambda batch: self._writer.add(model, batch, upsert), batches, at_once))
 
     def upsert(
@@ -183,9 +188,10 @@ class Index:
         *,
         columns: ColumnMap | None = None,
         unknown_marks: UnknownMarks = "error",
+        strict: bool = False,
     ) -> Added:
         """Add sequences, and replace those whose id is in the index already."""
-        return self.add(sequences, upsert=True, columns=columns, unknown_marks=unknown_marks)
+        return self.add(sequences, upsert=True, columns=columns, unknown_marks=unknown_marks, strict=strict)
 
     def remove(self, ids: str | Sequence[str]) -> int:
         """Remove sequences by id, skip unknown ids, and return how many were removed."""
@@ -267,6 +273,7 @@ class Index:
         fraction: float | None = None,
         at_least: int | None = None,
         unknown_marks: UnknownMarks = "error",
+        strict: bool = False,
     ) -> Hits | list[Hits]:
         """Return the k most relevant sequences: one `Hits` for one query, a list of them for many.
 
@@ -281,13 +288,16 @@ class Index:
         `rerank` is a model (or a model folder) that scores the best `rerank_top` again (100, or k if that is more).
         `where` is an SQL condition on the metadata (`"role = 'GK'"`) or a mapping (`{"role": "GK"}`). `exhaustive`
         compares the query with every sequence. `expand` searches a second time with the query moved towards its best
-        hits. `fraction` and `at_least` override how much of the corpus is compared. `unknown_marks` is as in `add`.
+        hits. `fraction` and `at_least` override how much of the corpus is compared. `unknown_marks` and `strict` are
+        as in `add`.
         """
         id = id.as_py() if isinstance(id, pa.Scalar) else id
         check_not_forked()
         view = self.view()
         many, own_rows, one = self._asked(view, queries, id, events, columns)
         many = self.config.meaning.apply(many, unknown_marks if id is None else "keep")
+        if id is None:
+            self._check_gaps(many, strict)
         options = self.search_options(
             k,
             rerank=rerank,
@@ -304,6 +314,11 @@ class Index:
             hits.asked = asked
             hits.attach(self._fetch)
         return found[0] if one else found
+
+    def _check_gaps(self, sequences: EventSequences, strict: bool) -> bool:
+        """Warn (or raise) if the times look like another unit than the model's; return whether they look right."""
+        card = self.model.card
+        return card is None or check_gaps(sequences, card.typical_gaps, card.time_unit, strict=strict, stacklevel=3)
 
     def _fetch(self, ids: Sequence[str]) -> EventSequences:
         """Return sequences or windows for the hits of a search."""

@@ -21,6 +21,8 @@ import numpy.typing as npt
 from pydantic import BaseModel
 from typing_extensions import Self
 
+from neuroseqret.data.durations import duration
+from neuroseqret.data.gaps import typical_gaps
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
@@ -120,6 +122,7 @@ class RelevanceModel(ABC):
             marks=meaning.marks or 1,
             mark_names=meaning.mark_names,
             time_unit=meaning.time_unit,
+            typical_gaps=typical_gaps(task.given_corpus),
             seed=task.seed,
             unlabelled=task.unlabelled,
             train_queries=len(task.train_rows_if_any),
@@ -172,6 +175,8 @@ class RelevanceModel(ABC):
         parts.append(f"{card.marks} marks")
         if card.time_unit:
             parts.append(f"time in {card.time_unit}")
+        if card.typical_gaps is not None:
+            parts.append(f"typical gap {duration(card.typical_gaps[1], card.time_unit)}")
         parts += [f"validation {name} {100 * value:.1f}" for name, value in card.validation.items()]
         return f"{type(self).__name__}({', '.join(parts)})"
 

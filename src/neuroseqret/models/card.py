@@ -32,6 +32,7 @@ class ModelCard(BaseModel):
     marks: int = Field(ge=1)  # number of known marks
     mark_names: tuple[str, ...] | None = None
     time_unit: str | None = None
+    typical_gaps: tuple[float, float, float] | None = None  # see `data.gaps`; early models do not have it
     time_scale: TimeScale | None = None  # None for methods that have none
     constants: dict[str, float] = {}  # other numbers that scores depend on, such as strengths
 

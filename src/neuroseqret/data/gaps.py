@@ -1,0 +1,106 @@
+"""Typical gaps between events, to notice a wrong time unit: milliseconds taken for seconds, hours for minutes.
+
+The gap of a sequence is the median of its positive gaps. A model remembers three quantiles of them over its corpus.
+Sequences are suspicious if their median gap differs from the model's by a factor of 100 or more and is also outside
+what nearly all sequences of the corpus had; so data whose gaps differ widely by nature raises no alarm.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from os import PathLike
+
+import numpy as np
+
+from neuroseqret.data.durations import duration
+from neuroseqret.data.sequences import EventSequences, FloatArray
+from neuroseqret.errors import DataError
+
+#: The 1 % quantile, the median and the 99 % quantile of the gaps of sequences.
+TypicalGaps = tuple[float, float, float]
+FACTOR = 100.0
+_SOME = 20_000  # sequences are enough to tell
+
+
+class TimeUnitWarning(UserWarning):
+    """The times of sequences are probably in another unit than those that the model learned from."""
+
+
+def gaps_of(sequences: EventSequences) -> FloatArray:
+    """Return the median positive gap of every sequence that has one."""
+    some = sequences[:_SOME]
+    gaps = np.diff(some.times)
+    row = np.repeat(np.arange(len(some)), some.lengths)
+    kept = (row[1:] == row[:-1]) & (gaps > 0)
+    gaps, row = gaps[kept], row[1:][kept]
+    order = np.lexsort((gaps, row))
+    gaps, row = gaps[order], row[order]
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    counts = np.diff(np.append(first, len(row)))
+    return (gaps[first + (counts - 1) // 2] + gaps[first + counts // 2]) / 2 if len(first) else np.empty(0)
+
+
+def typical_gaps(sequences: EventSequences) -> TypicalGaps | None:
+    """Return the quantiles that a model remembers, None if no sequence has a gap."""
+    gaps = gaps_of(sequences)
+    if not len(gaps):
+        return None
+    low, middle, high = np.quantile(gaps, (0.01, 0.5, 0.99)).tolist()
+    return low, middle, high
+
+
+def check_gaps(
+    sequences: EventSequences,
+    known: TypicalGaps | None,
+    unit: str | None,
+    *,
+    strict: bool = False,
+    file: str | PathLike[str] | None = None,
+    stacklevel: int = 2,
+) -> bool:
+    """Warn if the times look like another unit than the model's (`known`, in `unit`); with `strict` raise instead.
+
+    Return whether they look right.
+    """
+    gaps = gaps_of(sequences) if known is not None else np.empty(0)
+    if known is None or not len(gaps):
+        return True
+    low, usual, high = known
+    found = float(np.median(gaps))
+    ratio = found / usual
+    if 1 / FACTOR < ratio < FACTOR or low <= found <= high:
+        return True
+    own = sequences.time_unit or unit
+    times = f"{max(ratio, 1 / ratio):,.0f} times {'longer' if ratio > 1 else 'shorter'}"
+    problem = (
+        f"the typical gap between events is {_said(found, own)}, {times} than the {_said(usual, unit)} "
+        "that the model learned from"
+    )
+    remedy = "check the unit of the times, and convert them if it is another one"
+    error = DataError(problem, file=file, remedy=remedy)
+    if strict:
+        raise error
+    warnings.warn(str(error), TimeUnitWarning, stacklevel=stacklevel + 1)
+    return False
+
+
+def checked_gaps(
+    batches: Iterable[EventSequences],
+    known: TypicalGaps | None,
+    unit: str | None,
+    *,
+    strict: bool = False,
+    file: str | PathLike[str] | None = None,
+) -> Iterator[EventSequences]:
+    """Yield batches as they are, and check them up to the first one that looks wrong: one warning is enough."""
+    looks_right = True
+    for batch in batches:
+        looks_right = looks_right and check_gaps(batch, known, unit, strict=strict, file=file)
+        yield batch
+
+
+def _said(gap: float, unit: str | None) -> str:
+    """Return a gap in readable units, with the unit of the data where that is another word."""
+    text = duration(gap, unit)
+    return text if unit is None or unit in text else f"{text} (times in {unit})"
