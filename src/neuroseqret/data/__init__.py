@@ -10,6 +10,7 @@
 - `meaning.py`: mark names and time unit of data and model compared
 - `durations.py`: times and durations as people write them
 - `gaps.py`: typical gaps between events, to notice a wrong time unit
+- `figures.py`: Matplotlib figures that show themselves in a notebook
 - `timelines.py`: sequences drawn as time lines, for notebooks
 - `relevance.py`: which corpus sequences answer which query
 - `splits.py`: train, validation and test queries; the unseen half of a corpus; negatives

@@ -13,7 +13,7 @@ from os import PathLike
 
 import numpy as np
 
-from neuroseqret.data.durations import duration
+from neuroseqret.data.durations import duration, number, seconds_in
 from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import DataError
 
@@ -101,6 +101,6 @@ def checked_gaps(
 
 
 def _said(gap: float, unit: str | None) -> str:
-    """Return a gap in readable units, with the unit of the data where that is another word."""
-    text = duration(gap, unit)
-    return text if unit is None or unit in text else f"{text} (times in {unit})"
+    """Return a gap in the data's unit, and in a readable one if that is another."""
+    plain, readable = number(gap) if unit is None else f"{number(gap)} {unit}", duration(gap, unit)
+    return plain if seconds_in(unit) is None or readable.split()[0] == number(gap) else f"{plain} ({readable})"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuroseqret.data.durations import duration, span
+from neuroseqret.data.figures import new_figure
 from neuroseqret.data.sequence import EventSequence
-from neuroseqret.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,14 +88,8 @@ def legend(sequences: Sequence[EventSequence], colours: Mapping[int, str]) -> st
 
 def figure(sequences: Sequence[EventSequence], labels: Sequence[str], title: str) -> Figure:
     """Draw sequences as time lines, one below the other, with a label on the left and the marks' names below."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "dev", "a plot") from error
     colours = colours_of(sequences)
-    drawn = Figure(figsize=(10, 1.5 + 0.42 * len(sequences)), layout="constrained")
-    FigureCanvasAgg(drawn)
+    drawn = new_figure(figsize=(10, 1.5 + 0.42 * len(sequences)))
     axes = drawn.add_subplot()
     for row, sequence in enumerate(sequences):
         _draw(axes, sequence, -row, colours)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuroseqret.data.durations import duration
+from neuroseqret.data.figures import new_figure
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.errors import visible
 from neuroseqret.explanation.attribution import Explanation
@@ -37,11 +38,7 @@ def picture(explanation: Explanation, path: str | PathLike[str]) -> None:
 
 def figure_of(explanation: Explanation) -> Figure:
     """Draw the explanation."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 7.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(figsize=(11, 7.5))
     grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.35), width_ratios=(1.5, 1))
     _time_lines(figure.add_subplot(grid[0, :]), explanation)
     _heat_map(figure.add_subplot(grid[1, 0]), explanation)

@@ -429,8 +429,7 @@ class Index:
 
     def __repr__(self) -> str:
         config = self.config
-        self._store.refresh()  # this object, or another process, may have added sequences
-        rows, rest = self._store.count(), "windows" if config.settings.windowed else "sequences"
+        rows, rest = len(self), "windows" if config.settings.windowed else "sequences"
         parts = [f"{rows:,} {rest}", f"{config.marks} marks" if config.marks is not None else None]
         parts.append(f"time in {config.time_unit}" if config.time_unit else None)
         parts += [f"candidates {config.settings.candidates}", f"model {config.model!r}"]

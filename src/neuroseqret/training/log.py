@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroseqret.data.figures import new_figure
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,14 +42,10 @@ class TrainingLog:
 
     def figure(self) -> Figure:
         """Draw the training curves: the smoothed loss of every phase, with validation on a second axis."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         if not self.records:
             raise UserError("no training to draw: the model did not learn in steps, or was loaded from a folder")
         phases = list(dict.fromkeys(r["phase"] for r in self.records))
-        figure = Figure(figsize=(4 * len(phases), 3), layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = new_figure(figsize=(4 * len(phases), 3))
         for index, phase in enumerate(phases):
             records = [r for r in self.records if r["phase"] == phase]
             axis = figure.add_subplot(1, len(phases), index + 1)
