@@ -118,7 +118,9 @@ def test_the_page_shows_it_as_it_is(tmp_path, monkeypatch):
     exec(compile(program, "docs/datasets.md", "exec"), names)
     data = names["data"]
     assert (len(data.corpus), len(data.queries)) == (60, 30)
-    assert f"DataFolder(None, corpus={data.corpus!r}, queries={data.queries!r})" == repr(data)
+    shown = repr(data).splitlines()
+    assert shown[:2] == ["DataFolder 'simulated'", f"  corpus   {data.corpus!r}"]
+    assert shown[2].startswith(f"  queries  {data.queries!r}: ")
     figures = {result.name: result.means()["AP"] for result in names["report"].results}
     assert figures["histogram"] > figures["random"] + 0.2
     assert nsr.read_folder(tmp_path / "example").corpus == data.corpus

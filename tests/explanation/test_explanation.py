@@ -94,10 +94,10 @@ def test_probabilities_of_groups_are_split_by_the_path_from_the_average_sequence
     def probabilities(at: torch.Tensor) -> torch.Tensor:
         return metric.units(at[None])[metric.group_member][0, :-1]
 
-    steps = [(k + 0.5) / 2000 for k in range(2000)]
+    steps = [(k + 0.5) / 300 for k in range(300)]
     slow = sum(torch.func.jvp(probabilities, (a * vector,), (shares[3],))[1] for a in steps) / len(steps)
     fast, whole = through_groups(metric, torch.stack([shares[3], vector]), vector)
-    torch.testing.assert_close(fast[0], slow, rtol=0, atol=2e-4)
+    torch.testing.assert_close(fast[0], slow, rtol=0, atol=1e-3)
     torch.testing.assert_close(whole, probabilities(vector), rtol=0, atol=1e-9)
     torch.testing.assert_close(fast[1], whole - probabilities(0 * vector), rtol=0, atol=2e-2)
 

@@ -40,6 +40,7 @@ def drawn(line) -> str:
 
 
 def accessible(page) -> None:
+    page.evaluate("() => Promise.all(document.getAnimations().map(one => one.finished))")  # colours change softly
     flaws = Axe().run(page).response["violations"]
     assert [(flaw["id"], [node["html"][:160] for node in flaw["nodes"][:3]]) for flaw in flaws] == []
 

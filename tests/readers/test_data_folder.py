@@ -34,7 +34,8 @@ def test_a_folder_comes_back_whole(tmp_path: Path) -> None:
     assert (back.train.tolist(), back.validation.tolist(), back.test.tolist()) == ([0], [1], [2])
     assert back.relevance is not None
     assert [back.relevance.of(q).tolist() for q in range(3)] == [[0, 2], [1], [1]]
-    assert repr(back) == f"DataFolder({str(tmp_path / 'set')!r}, corpus={CORPUS!r}, queries={QUERIES!r})"
+    shown = f"DataFolder 'toy'\n  corpus   {CORPUS!r}\n  queries  {QUERIES!r}: 1 train, 1 validation, 1 test"
+    assert repr(back) == shown
 
 
 def test_qrels_win_over_groups(tmp_path: Path) -> None:

@@ -59,8 +59,7 @@ def fit(
 
     Trains on the queries with split 'train', chooses the best weights by those with split 'validation', and does not
     use the others. Without labels, parts of the same sequence count as relevant to each other. If training is
-    interrupted, run the same command again: it continues where it stopped. --feedback adds the queries and hits that
-    people judged on an index's page: what they called relevant is learned as relevant.
+    interrupted, run the same command again: it continues where it stopped.
     """
     from neuroseqret.methods import registry as methods
     from neuroseqret.models.base import Resumable

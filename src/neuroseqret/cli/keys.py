@@ -9,6 +9,7 @@ from rich.table import Table
 
 from neuroseqret.cli.console import out, remarks
 from neuroseqret.cli.listing import Command
+from neuroseqret.cli.numbers import finite
 
 keys_app = typer.Typer(no_args_is_help=True, help="Make and revoke the keys of a server.")
 FILE = typer.Argument(..., metavar="FILE", help="Key file.")
@@ -22,9 +23,11 @@ def create(
         ["read"], "--scope", metavar="NAME", help="What it allows: read, write or admin; may be given several times."
     ),
     days: float | None = typer.Option(
-        None, "--days", metavar="N", min=0.001, help="Days until it expires. Default: never."
+        None, "--days", metavar="N", min=0.001, callback=finite, help="Days until it expires. Default: never."
     ),
-    rate: float | None = typer.Option(None, "--rate", metavar="N", min=0.01, help="Requests per second."),
+    rate: float | None = typer.Option(
+        None, "--rate", metavar="N", min=0.01, callback=finite, help="Requests per second."
+    ),
     quota: int | None = typer.Option(None, "--quota", metavar="N", min=1, help="Sequences that it may write per day."),
 ) -> None:
     """Make a key and print it.

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import remarks
+from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import MissingExtraError
 
 
@@ -34,7 +35,12 @@ def serve(
         [], "--origin", metavar="URL", help="Other site whose pages may call the server; may be given several times."
     ),
     rate: float = typer.Option(
-        100.0, "--rate", metavar="N", min=0, help="Requests per second that one key may make; 0 for no limit."
+        100.0,
+        "--rate",
+        metavar="N",
+        min=0,
+        callback=finite,
+        help="Requests per second that one key may make; 0 for no limit.",
     ),
     window: float = typer.Option(
         3.0,
@@ -42,6 +48,7 @@ def serve(
         metavar="MS",
         min=0,
         max=100,
+        callback=finite,
         help="Milliseconds that a search waits for others to be embedded with, if others are expected; 0 embeds each "
         "query alone.",
     ),

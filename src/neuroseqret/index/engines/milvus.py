@@ -255,7 +255,8 @@ class MilvusEngine:
             raise MissingExtraError("pymilvus", "milvus", "the engine milvus") from error
         # Every error is raised as well; the log would show it a second time, with a traceback.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
-        address, options = self.address, {}
+        # The library's pings, every 10 s, are more than a server accepts by default; it would close the connection.
+        address, options = self.address, dict[str, Any](grpc_options={"grpc.keepalive_time_ms": 300_000})
         if address.file:
             uri = address.file
         else:

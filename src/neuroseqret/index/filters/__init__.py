@@ -6,9 +6,9 @@
 - `columns.py`: the tree checked against the columns of an index
 
 >>> Filter.of("age >= 30 and not role = 'GK'").text
-'"age" >= 30 AND "role" <> \\'GK\\''
+"`age` >= 30 AND `role` <> 'GK'"
 >>> Filter.of({"age": {">=": 30}, "role": {"<>": "GK"}}).text
-'"age" >= 30 AND "role" <> \\'GK\\''
+"`age` >= 30 AND `role` <> 'GK'"
 """
 
 from __future__ import annotations
