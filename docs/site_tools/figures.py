@@ -1,6 +1,7 @@
 """Draw the pictures of docs/concepts.md: `python docs/site_tools/figures.py [NAME...]`.
 
-The sequences, embeddings, cells and measures in them are computed by the library from simulated data.
+Most of what they show is computed by the library from simulated data; the cells and the scores of windows are drawn
+by hand to show the idea.
 """
 
 from __future__ import annotations

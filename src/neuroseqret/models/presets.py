@@ -200,7 +200,7 @@ def _paper(gamma: float, margin: float, batch: int, width: int) -> SelfAttention
     )
 
 
-#: `default` and the neural process: better where local order matters, and several times slower.
+#: `default` and the neural process, which the first member sees; several times slower.
 NEURAL = SelfAttentionSettings(
     vector=VectorSettings(fisher="heads", pooled=True),
     projection=ProjectionSettings(
