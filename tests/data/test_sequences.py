@@ -97,7 +97,7 @@ def test_joining_refuses_data_of_different_meaning():
 @given(event_sequences(min_events=0))
 def test_repr_tells_the_size(batch):
     assert f"{len(batch):,} sequence" in repr(batch)
-    assert f"{len(batch.times):,} events" in repr(batch)
+    assert f"{len(batch.times):,} event" in repr(batch)
     for row in batch:
         assert repr(row.id) in repr(row)
 

@@ -162,8 +162,7 @@ class Lazy(Pairwise):
 def test_bad_answers_are_errors(sets):
     queries, corpus = sets()
     task = make_task(queries, corpus)
-    first = task.queries.ids[0].as_py()
-    with pytest.raises(UserError, match=f"shares gave 12 scores that are not finite, first for '{first}'"):
+    with pytest.raises(UserError, match=r"sequence \w+: its score is not finite; look for extreme times"):
         answer(Broken(), task, what="shares")
     with pytest.raises(UserError, match="12 queries and 72 candidates"):
         answer(Lazy(), task)

@@ -226,7 +226,7 @@ def test_an_embedding_that_is_not_finite_is_refused(tmp_path):
     index = Index.create(Broken(), tmp_path / "index", naive.some_sequences(30))
     mixed = naive.some_sequences(3).with_column("id", ["a", "bad", "bad2"])
     for ask in (index.search, index.add, index.upsert):
-        with pytest.raises(DataError, match="sequence bad: the model's embedding is not finite; look for extreme"):
+        with pytest.raises(DataError, match="sequence bad: its embedding is not finite; look for extreme"):
             ask(mixed)
     assert len(index) == 30
 
