@@ -79,6 +79,7 @@ def test_a_cut_at_any_sync_loses_nothing_acknowledged(tiny, tmp_path, disk):
     disk.at_sync = None
     assert len(copies) > 40
     with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")  # other tests may have seen the same warning before
         for copy, step in copies:
             found = stored(copy)
             assert found == present(Index.open(copy))
