@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from commanded_process import commanded
 from naive import index as naive
 from neuroseqret.candidates.finders import EXHAUSTIVE_BELOW, choose_finder
 from neuroseqret.errors import UserError
@@ -25,26 +24,8 @@ KILLS = 8
 @pytest.fixture(scope="module")
 def send():
     """Sends a command to the adding process and gives its answer."""
-    path = os.pathsep.join([str(HERE.parent), *sys.path])  # the same library and the same references as here
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [sys.executable, str(HERE / "adding_process.py")],
-        env=environment,
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-
-    def send(*words):
-        process.stdin.write(" ".join(map(str, words)) + "\n")
-        process.stdin.flush()
-        return process.stdout.readline().strip()
-
-    assert process.stdout.readline().strip() == "ready"
-    yield send
-    process.stdin.close()
-    process.wait(timeout=30)
-    process.stdout.close()
+    with commanded(HERE / "adding_process.py") as send:
+        yield send
 
 
 def present(index):

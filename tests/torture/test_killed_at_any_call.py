@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from commanded_process import commanded
 from naive import index as naive
 from neuroseqret.index import Index
 
@@ -29,26 +30,8 @@ def send(tmp_path_factory):
         pytest.skip("a C compiler and Linux are needed")
     shim = tmp_path_factory.mktemp("shim") / "kill_at_call.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", shim, HERE / "kill_at_call.c", "-ldl"], check=True)
-    path = os.pathsep.join([str(HERE.parent), *sys.path])  # the same library and references as here
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "LD_PRELOAD": str(shim)}
-    process = subprocess.Popen(
-        [sys.executable, str(HERE / "torture_process.py")],
-        env=environment,
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-
-    def send(*words):
-        process.stdin.write(" ".join(map(str, words)) + "\n")
-        process.stdin.flush()
-        return process.stdout.readline().strip()
-
-    assert process.stdout.readline().strip() == "ready"
-    yield send
-    process.stdin.close()
-    process.wait(timeout=30)
-    process.stdout.close()
+    with commanded(HERE / "torture_process.py", LD_PRELOAD=str(shim)) as send:
+        yield send
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def test_differences_are_told_and_healed(both):
 
 
 def test_a_row_that_is_there_twice(tmp_path, tiny, server_address):
-    """Milvus takes a row a second time, when a client repeats a call that had in fact succeeded."""
+    """Milvus stores a row twice if a client repeats a call that had succeeded; `check` tells, `sync` repairs."""
     index = Index.create(tiny, tmp_path / "index", CORPUS[:50], engine=server_address)
     engine = index._mirror.engine
     engine.insert(engine.prepare(_rows(index).slice(0, 2)))
