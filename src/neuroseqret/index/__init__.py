@@ -1,6 +1,9 @@
 """The index: a corpus in a folder that can be searched, added to and shared by processes.
 
     index.py         `Index`, which users call; it puts the other parts together
+    making.py        a new, empty index folder
+    given.py         what people give: sequences to add, ids, queries
+    info.py          what an index says of itself
     config.py        the folder's `index.json`, and the settings of an index
     forked.py        refuses the use of an index in a forked process
     rows.py          sequences to rows of the store and back, and the checks on the way

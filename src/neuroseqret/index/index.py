@@ -7,8 +7,7 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -18,38 +17,39 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.candidates.finder import Rows
 from neuroseqret.data.gaps import check_gaps, checked_gaps
 from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequences import EventSequence, EventSequences
-from neuroseqret.data.windows import Events, part
+from neuroseqret.data.windows import Events
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
 from neuroseqret.index.check import check_store
-from neuroseqret.index.config import IndexConfig, IndexSettings, create_folder, make_settings, read_config
-from neuroseqret.index.engines import Mirror, check_address, open_engine
+from neuroseqret.index.config import IndexConfig, read_config
+from neuroseqret.index.engines import Mirror, open_engine
 from neuroseqret.index.engines.codes import HASH_FILE
 from neuroseqret.index.engines.engine_view import EngineView
 from neuroseqret.index.engines.mirror import FolderMarks, Synced
 from neuroseqret.index.filters import Where
 from neuroseqret.index.forked import check_not_forked
+from neuroseqret.index.given import batches_of, names_of, queries_of
 from neuroseqret.index.hit import Hits
 from neuroseqret.index.hot import verify
+from neuroseqret.index.info import describe, describe_with_engine, one_line
 from neuroseqret.index.lance_store import LanceStore
+from neuroseqret.index.making import embedder_of, make_folder
 from neuroseqret.index.reader import Reader
 from neuroseqret.index.search import SearchOptions
-from neuroseqret.index.store import DIGEST, KEY, Store
+from neuroseqret.index.store import Store
 from neuroseqret.index.view import View
 from neuroseqret.index.writer import Added, Writer, in_threads, sum_of
 from neuroseqret.methods import registry as methods
 from neuroseqret.models.base import Embedder, RelevanceModel
 from neuroseqret.models.model_folder import read_saved
-from neuroseqret.readers.coercion import ColumnMap, Given, Pairs, as_sequences, one_or_many
+from neuroseqret.readers.coercion import ColumnMap, Given, Pairs
 
 if TYPE_CHECKING:
     from neuroseqret.readers.coercion import Frame
 
-BATCH = 8192
 GRACE = 3600.0  # seconds that `compact` keeps old versions for those who read them
 
 
@@ -67,7 +67,9 @@ class Index:
 
     def __init__(self, folder: Path, config: IndexConfig, store: Store, model: Embedder | None = None) -> None:
         self.folder, self.config, self._store = folder, config, store
-        self._mirror = None if config.engine is None else _mirror(folder, store, config)
+        self._mirror: Mirror | None = None
+        if config.engine is not None:
+            self._mirror = Mirror(store, open_engine(config.engine, config, folder / HASH_FILE), FolderMarks(folder))
         self._reader, self._writer = Reader(folder, store, config), Writer(store, config, self._mirror)
         if model is not None:
             self.model = model
@@ -95,33 +97,9 @@ class Index:
         collection is made. Without one, this library finds them.
         """
         check_not_forked()
-        if engine is not None:
-            check_address(engine)
-        chosen = make_settings(settings)
-        embedder = _embedder(model if isinstance(model, RelevanceModel) else methods.load(model))
+        embedder = embedder_of(model if isinstance(model, RelevanceModel) else methods.load(model))
         target = Path(folder)
-        probe = EventSequences.from_lists([([0.0, 1.0], [0, 0])], starts=[0.0], ends=[1.0])
-        dimension = embedder.compute_embeddings(probe, "corpus").shape[1]
-
-        def fill(temporary: Path) -> IndexConfig:
-            saved = read_saved(embedder.save(temporary / "model"))
-            LanceStore.create(temporary / "store", rows.base_schema(dimension))
-            config = IndexConfig(
-                model=embedder.name,
-                dimension=dimension,
-                tensors_blake2b=saved.tensors_blake2b,
-                marks=saved.card.marks,
-                mark_names=saved.card.mark_names,
-                time_unit=saved.card.time_unit,
-                settings=chosen,
-                engine=engine,
-                identity=None if engine is None else uuid.uuid4().hex,
-            )
-            if engine is not None:
-                open_engine(engine, config, target / HASH_FILE).make()
-            return config
-
-        config = create_folder(target, fill)
+        config = make_folder(embedder, target, engine, settings)
         made = cls(target, config, LanceStore.open(target / "store"), embedder)
         if corpus is not None:
             made.add(corpus, columns=columns)
@@ -148,7 +126,7 @@ class Index:
     @cached_property
     def model(self) -> Embedder:
         """The model whose embeddings the index holds."""
-        return _embedder(methods.load(self.folder / "model"))
+        return embedder_of(methods.load(self.folder / "model"))
 
     # ---------------------------------------------------------------- change
 
@@ -196,12 +174,12 @@ class Index:
     def remove(self, ids: str | Sequence[str]) -> int:
         """Remove sequences by id, skip unknown ids, and return how many were removed."""
         check_not_forked()
-        return self._writer.remove(_names(ids))
+        return self._writer.remove(names_of(ids))
 
     def unknown(self, ids: str | Sequence[str]) -> list[str]:
         """Return those of the ids that are not in the index, each once."""
         check_not_forked()
-        return self._writer.unknown(_names(ids))
+        return self._writer.unknown(names_of(ids))
 
     def compact(self, grace: float = GRACE) -> None:
         """Merge the small files of the store, take removed rows out of them, and rebuild the search structure.
@@ -294,7 +272,7 @@ class Index:
         id = id.as_py() if isinstance(id, pa.Scalar) else id
         check_not_forked()
         view = self.view()
-        many, own_rows, one = self._asked(view, queries, id, events, columns)
+        many, own_rows, one = queries_of(view, queries, id, events, columns)
         many = self.config.meaning.apply(many, unknown_marks if id is None else "keep")
         if id is None:
             self._check_gaps(many, strict)
@@ -364,33 +342,6 @@ class Index:
             at_least=at_least if at_least is not None else settings.at_least,
         )
 
-    def _asked(
-        self,
-        view: View,
-        queries: Given | None,
-        id: str | Sequence[str] | None,
-        events: Events | None,
-        columns: ColumnMap | None,
-    ) -> tuple[EventSequences, list[Rows], bool]:
-        """Return the queries, the rows of the indexed sequences that they come from, and whether there is just one."""
-        if (queries is None) == (id is None):
-            both = "" if queries is None else ", not both"
-            raise UserError(f"give a query or the id of an indexed sequence{both}: search(query) or search(id=...)")
-        if id is not None:
-            names = _names(id)
-            found = view.whole(names)
-            own = [view.own_rows(name) for name in names]
-            return found if events is None else part(found, events), own, isinstance(id, str)
-        if events is not None:
-            raise UserError("events takes a part of an indexed sequence; name it with id")
-        if isinstance(queries, (str, PathLike)):
-            raise UserError(
-                f"a query is a sequence, not the text {str(queries)!r}; search(id={str(queries)!r}) searches with a "
-                "sequence of the index, neuroseqret.read reads a file"
-            )
-        many, one = one_or_many(queries, "queries", columns)
-        return many, [], one
-
     def _reranker(self, rerank: str | PathLike[str] | RelevanceModel) -> RelevanceModel:
         """The model itself, or the one in a folder; it must have learned the index's marks in the index's unit."""
         if isinstance(rerank, RelevanceModel):
@@ -402,20 +353,8 @@ class Index:
     def get(self, ids: str | Sequence[str]) -> EventSequences:
         """Return the stored sequences with these ids, in their order; windows are found by `Hit.window`."""
         check_not_forked()
-        wanted = _names(ids)
-        if not wanted:
-            return EventSequences.from_lists([])
-        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in wanted)
         self._store.refresh()
-        columns = [name for name in self._store.schema.names if name not in rows.INTERNAL]
-        batches = list(self._store.scan([*columns, KEY, DIGEST], where=f"id IN ({quoted})"))
-        row_of = {name: row for row, name in enumerate(name for b in batches for name in b.column("id").to_pylist())}
-        if missing := [name for name in wanted if name not in row_of]:
-            raise UserError(f"{self.folder}: holds no sequence {missing[0]!r}; check the id")
-        table = pa.Table.from_batches(batches)
-        found = rows.to_sequences(table.drop_columns([KEY, DIGEST]), self.config)
-        rows.check_as_written(found, table.column(KEY), table.column(DIGEST), self.config)
-        return found[np.array([row_of[name] for name in wanted])]
+        return rows.stored(self._store, names_of(ids), self.config, self.folder)
 
     def check(self) -> list[str]:
         """Read everything and compare it with its checksums; return one line per flaw, none if the index is sound.
@@ -428,12 +367,7 @@ class Index:
         return flaws if self._mirror is None else flaws + self._mirror.differences()
 
     def __repr__(self) -> str:
-        config = self.config
-        rows, rest = len(self), "windows" if config.settings.windowed else "sequences"
-        parts = [f"{rows:,} {rest}", f"{config.marks} marks" if config.marks is not None else None]
-        parts.append(f"time in {config.time_unit}" if config.time_unit else None)
-        parts += [f"candidates {config.settings.candidates}", f"model {config.model!r}"]
-        return f"Index({str(self.folder)!r}, {', '.join(part for part in parts if part)})"
+        return one_line(self.folder, self.config, len(self))
 
     def __len__(self) -> int:
         """Return the number of sequences, or of windows if the index holds windows."""
@@ -446,96 +380,6 @@ class Index:
     def info(self) -> dict[str, Any]:
         """Return what the index holds and how it searches."""
         check_not_forked()
-        config = self.config
         if self._mirror is not None:
-            return {
-                "folder": str(self.folder),
-                "model": config.model,
-                "windows" if config.settings.windowed else "sequences": len(self),
-                "dimension": config.dimension,
-                "marks": config.marks,
-                "mark_names": config.mark_names,
-                "time_unit": config.time_unit,
-                "engine": str(self._mirror.engine.address),
-                "candidates": self._mirror.engine.method,
-                "bytes_on_disk": sum(f.stat().st_size for f in self.folder.rglob("*") if f.is_file()),
-                "library_version": config.library_version,
-            }
-        snapshot = self._reader.snapshot()
-        return {
-            "folder": str(self.folder),
-            "model": config.model,
-            "sequences": snapshot.number_of_parents() if config.settings.windowed else snapshot.count,
-            **_windows_of(config.settings, snapshot.count),
-            "dimension": config.dimension,
-            "marks": config.marks,
-            "mark_names": config.mark_names,
-            "time_unit": config.time_unit,
-            "candidates": snapshot.hot.finder.method,
-            "candidates_setting": config.settings.candidates,
-            "not_yet_in_structure": len(snapshot.tail_embeddings),
-            "removed_in_structure": snapshot.dead,
-            "bytes_in_memory": snapshot.hot.nbytes + snapshot.tail_embeddings.nbytes,
-            "bytes_on_disk": sum(f.stat().st_size for f in self.folder.rglob("*") if f.is_file()),
-            "library_version": config.library_version,
-        }
-
-
-def _windows_of(settings: IndexSettings, count: int) -> dict[str, Any]:
-    """Return what `info` says of an index of windows: their number, size and step; nothing for whole sequences."""
-    if not settings.windowed:
-        return {}
-    by_events = settings.window_events is not None
-    size = settings.window_events if by_events else settings.window_duration
-    step = settings.window_step if settings.window_step is not None else size
-    return {
-        "windows": count,
-        "window_events": settings.window_events,
-        "window_duration": settings.window_duration,
-        "window_step": int(step or 0) if by_events else step,
-    }
-
-
-def _mirror(folder: Path, store: Store, config: IndexConfig) -> Mirror:
-    assert config.engine is not None
-    return Mirror(store, open_engine(config.engine, config, folder / HASH_FILE), FolderMarks(folder))
-
-
-def _embedder(model: RelevanceModel) -> Embedder:
-    if not isinstance(model, Embedder):
-        raise UserError(
-            f"a {model.name!r} model has no embeddings and cannot be indexed; make the index with a 'self' model "
-            "and use this one to rerank"
-        )
-    return model
-
-
-def _names(ids: str | Sequence[str]) -> list[str]:
-    given = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, (str, pa.Scalar)) else [ids]
-    names = [one.as_py() if isinstance(one, pa.Scalar) else one for one in given]  # `corpus.ids` is an Arrow column
-    for name in names:
-        if not isinstance(name, str):
-            raise UserError(f"ids must be strings, not {type(name).__name__} ({name!r})")
-    return names
-
-
-def batches_of(sequences: Given | Iterable[EventSequences], columns: ColumnMap | None) -> Iterator[EventSequences]:
-    """Yield sequences in batches of at most `BATCH`; a generator of batches or sequences is never held in memory."""
-    batches: Any = sequences
-    if isinstance(sequences, (list, tuple)) and any(isinstance(item, EventSequences) for item in sequences):
-        batches = iter(sequences)
-    if not isinstance(batches, Iterator):
-        whole = as_sequences(sequences, "sequences", columns)
-        yield from (whole[begin : begin + BATCH] for begin in range(0, len(whole), BATCH))
-        return
-    single: list[EventSequence] = []
-    for item in batches:
-        if not isinstance(item, EventSequence):
-            yield from batches_of(item, columns)
-            continue
-        single.append(item)
-        if len(single) == BATCH:
-            yield EventSequences.of(single)
-            single = []
-    if single:
-        yield EventSequences.of(single)
+            return describe_with_engine(self.folder, self.config, self._mirror.engine, len(self))
+        return describe(self.folder, self.config, self._reader.snapshot())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +176,19 @@ def to_sequences(table: pa.Table, config: IndexConfig) -> EventSequences:
     found = EventSequences.from_arrow(table.drop_columns(drop), config.mark_names, config.time_unit, validate=False)
     kept_unknown = config.mark_names is not None and int(found.marks.max(initial=-1)) >= len(config.mark_names)
     return found.with_meaning((*(config.mark_names or ()), UNKNOWN)) if kept_unknown else found
+
+
+def stored(store: Store, ids: Sequence[str], config: IndexConfig, folder: Path) -> EventSequences:
+    """Return the sequences with these ids in their order, compared with the hashes that were written with them."""
+    if not ids:
+        return EventSequences.from_lists([])
+    quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids)
+    columns = [name for name in store.schema.names if name not in INTERNAL]
+    batches = list(store.scan([*columns, KEY, DIGEST], where=f"id IN ({quoted})"))
+    row_of = {name: row for row, name in enumerate(name for b in batches for name in b.column("id").to_pylist())}
+    if missing := [name for name in ids if name not in row_of]:
+        raise UserError(f"{folder}: holds no sequence {missing[0]!r}; check the id")
+    table = pa.Table.from_batches(batches)
+    found = to_sequences(table.drop_columns([KEY, DIGEST]), config)
+    check_as_written(found, table.column(KEY), table.column(DIGEST), config)
+    return found[np.array([row_of[name] for name in ids])]

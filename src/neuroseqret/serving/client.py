@@ -22,8 +22,8 @@ from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.data.windows import Events
 from neuroseqret.errors import UserError
 from neuroseqret.index.filters import Where
+from neuroseqret.index.given import batches_of
 from neuroseqret.index.hit import Hit, Hits, SearchReport
-from neuroseqret.index.index import batches_of
 from neuroseqret.index.writer import Added
 from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_many
 from neuroseqret.serving.transport import ServerError, Transport
