@@ -10,8 +10,9 @@ server without batching (`--window 0`), `Index.search` and `Index.add` in proces
 from __future__ import annotations
 
 import argparse
-import http.client
+import asyncio
 import json
+import multiprocessing
 import os
 import re
 import subprocess
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+import uvloop
 
 import neuroseqret as nsr
 from neuroseqret.data.sequences import EventSequences
@@ -77,43 +79,76 @@ def bodies_of(queries: EventSequences) -> list[bytes]:
     ]
 
 
-def ask(connection: http.client.HTTPConnection, body: bytes) -> Any:
-    connection.request("POST", "/v1/search", body, {"content-type": "application/json"})
-    answer = connection.getresponse()
-    content = answer.read()
-    if answer.status != 200:
-        raise RuntimeError(f"{answer.status}: {content[:300]!r}")
-    return content
+class Connection(asyncio.Protocol):
+    """One connection that searches again as soon as it is answered, or at fixed times if a rate is given.
+
+    A generator of load shares the cores with the server, so it does little: requests are ready bytes, and of an answer
+    only the status and the length are read.
+    """
+
+    def __init__(self, requests: list[bytes], at: int, every: float | None, end: float) -> None:
+        self.requests, self.at, self.every, self.end = requests, at, every, end
+        self.latencies: list[float] = []
+        self.missing, self.begun, self.due = -1, 0.0, 0.0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport, self.due = transport, time.perf_counter()
+        if self.every is not None:  # connections take turns
+            self.due += self.every * self.at / 32
+        self._next()
+
+    def _next(self) -> None:
+        now = time.perf_counter()
+        if now >= self.end:
+            self.transport.close()
+            if not self.done.done():
+                self.done.set_result(None)
+        elif self.every is not None and now < self.due:
+            asyncio.get_running_loop().call_later(self.due - now, self._next)
+        else:
+            if self.every is not None:  # a search that could not begin in time counts from when it was due
+                self.begun, self.due = max(self.due, now - 1.0), max(self.due + self.every, now - 1.0)
+            else:
+                self.begun = now
+            self.transport.write(self.requests[self.at % len(self.requests)])
+            self.at += 7
+
+    def data_received(self, data: bytes) -> None:
+        if self.missing < 0:
+            if not data.startswith(b"HTTP/1.1 200"):
+                self.done.set_exception(RuntimeError(data[-300:].decode(errors="replace")))
+                self.transport.abort()
+                return
+            head = data.index(b"\r\n\r\n") + 4
+            self.missing = head + int(re.search(rb"content-length: (\d+)", data[:head])[1])  # type: ignore[index]
+        self.missing -= len(data)
+        if self.missing == 0:
+            self.latencies.append(time.perf_counter() - self.begun)
+            self.missing = -1
+            self._next()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_exception(error or RuntimeError("the server closed the connection"))
+
+
+async def _load(port: int, bodies: list[bytes], connections: int, seconds: float, rate: float | None) -> list[float]:
+    head = "POST /v1/search HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: "
+    requests = [f"{head}{len(body)}\r\n\r\n".encode() + body for body in bodies]
+    end, every = time.perf_counter() + seconds, None if rate is None else connections / rate
+    loop = asyncio.get_running_loop()
+    made = [
+        await loop.create_connection(lambda at=at: Connection(requests, at, every, end), "127.0.0.1", port)
+        for at in range(connections)
+    ]
+    await asyncio.gather(*(one.done for _, one in made))
+    return [latency for _, one in made for latency in one.latencies]
 
 
 def load(port: int, bodies: list[bytes], connections: int, seconds: float, rate: float | None = None) -> np.ndarray:
     """Search over several connections; return the latencies in seconds. `rate` bounds searches per second in all."""
-    end, found, errors = time.monotonic() + seconds, [[] for _ in range(connections)], []
-
-    def client(number: int) -> None:
-        connection, at = http.client.HTTPConnection("127.0.0.1", port), number
-        due = time.monotonic() + number / (rate or 1e9)
-        while time.monotonic() < end:
-            if rate is not None:
-                time.sleep(max(0.0, due - time.monotonic()))
-                due = max(due + connections / rate, time.monotonic() - 1.0)
-            begun = time.perf_counter()
-            try:
-                ask(connection, bodies[at % len(bodies)])
-            except Exception as error:
-                errors.append(error)
-                return
-            found[number].append(time.perf_counter() - begun)
-            at += connections
-
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(connections)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise SystemExit(f"{len(errors)} searches failed: {errors[0]}")
-    return np.concatenate([np.array(one) for one in found])
+    return np.array(uvloop.run(_load(port, bodies, connections, seconds, rate)))
 
 
 def described(latencies: np.ndarray, seconds: float) -> str:
@@ -131,38 +166,42 @@ def alone(work: Any, bodies: Any, number: int = 200) -> float:
     return float(np.median(taken[20:]) * 1000)
 
 
+def add_slowly(port: int, number: int, seconds: float, added: Any) -> None:
+    """Add sequences over HTTP, spread over the time; count what the server acknowledged. Runs in a process alone."""
+    remote, more, begun = nsr.connect(f"http://127.0.0.1:{port}"), sequences(number, 99, "late"), time.monotonic()
+    for begin in range(0, number, 1000):
+        remote.add(more[begin : begin + 1000])
+        added.value = begin + 1000
+        time.sleep(max(0.0, seconds * (begin + 1000) / number - (time.monotonic() - begun)))
+
+
 def long_run(server: Server, index: nsr.Index, bodies: list[bytes], rate: float, minutes: float, number: int) -> None:
     """Search at a steady rate while another client adds sequences; check that nothing fails, grows or is lost."""
     before = load(server.port, bodies, 32, 20, rate)
-    remote, added, memory = nsr.connect(f"http://127.0.0.1:{server.port}"), [], []
-    more, end = sequences(number, 99, "late"), time.monotonic() + 60 * minutes
-
-    def add() -> None:
-        for begin in range(0, number, 1000):
-            remote.add(more[begin : begin + 1000])
-            added.append(begin)
-            time.sleep(max(0.0, (60 * minutes * 0.9 * (begin + 1000) / number) - (time.monotonic() - begun)))
+    spawned, memory, begun = multiprocessing.get_context("spawn"), [], time.monotonic()
+    added, ended = spawned.Value("q", 0), threading.Event()
+    adder = spawned.Process(target=add_slowly, args=(server.port, number, 60 * minutes * 0.9, added))
 
     def watch() -> None:
-        while time.monotonic() < end - 1:
+        while not ended.wait(2):
             memory.append((time.monotonic() - begun, server.megabytes))
-            time.sleep(2)
 
-    begun = time.monotonic()
-    threads = [threading.Thread(target=add), threading.Thread(target=watch)]
-    for thread in threads:
-        thread.start()
+    watcher = threading.Thread(target=watch)
+    adder.start()
+    watcher.start()
     during = load(server.port, bodies, 32, 60 * minutes, rate)
-    for thread in threads:
-        thread.join()
-    wanted = [f"late{begin + at}" for begin in added for at in range(1000)]
+    ended.set()
+    adder.join()
+    watcher.join()
+    wanted = [f"late{at}" for at in range(added.value)]
     print(f"long run of {minutes:g} minutes at {rate:.0f} searches/s: {described(during, 60 * minutes)}")
+    print(f"  without writes: {described(before, 20)}")
     print(f"  p99 with writes / without: {np.quantile(during, 0.99) / np.quantile(before, 0.99):.2f} (at most 3)")
-    print(f"  acknowledged {len(wanted):,}, missing {len(index.unknown(wanted)):,}")
+    print(f"  acknowledged {len(wanted):,} of {number:,}, missing {len(index.unknown(wanted)):,}")
     later = [used for at, used in memory if at > 60] or [used for _, used in memory]
-    print(
-        f"  memory after the first minute: {later[0]:.0f} MB, most {max(later):.0f} MB, at the end {later[-1]:.0f} MB"
-    )
+    growth = max(abs(used / later[0] - 1) for used in later)
+    print(f"  memory after the first minute {later[0]:.0f} MB, most {max(later):.0f}, at the end {later[-1]:.0f}")
+    print(f"  it moved by {100 * growth:.0f} % (at most 10)")
 
 
 def main() -> None:
@@ -196,8 +235,8 @@ def main() -> None:
         bodies = bodies_of(queries)
         rows = [queries[row] for row in range(len(queries))]
         with Server(Path(folder) / "index") as server:
-            connection = http.client.HTTPConnection("127.0.0.1", server.port)
-            lone = alone(lambda body: ask(connection, body), bodies)
+            load(server.port, bodies, 1, 1)
+            lone = float(np.median(load(server.port, bodies, 1, 3))) * 1000
             inside = alone(lambda query: index.search(query, 10), rows)
             print(f"lone query: {lone:.2f} ms over HTTP, {inside:.2f} in process, ratio {lone / inside:.2f} (<= 1.5)")
             load(server.port, bodies, given.connections, 3)

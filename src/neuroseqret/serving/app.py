@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from fastapi import FastAPI
@@ -17,6 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import neuroseqret
 from neuroseqret.errors import UserError
@@ -25,6 +27,8 @@ from neuroseqret.serving.middleware import Surroundings
 from neuroseqret.serving.routes import feedback, index, operation, search, sequences
 from neuroseqret.serving.service import Service
 
+SEARCH = "/v1/search"
+_SEARCHED = SimpleNamespace(path=SEARCH)  # what the counters call it
 PAGE = Path(__file__).parent / "page"
 _BODIES: tuple[type[BaseModel], ...] = (
     shapes.SearchRequest,
@@ -70,10 +74,34 @@ def make_app(service: Service) -> FastAPI:
     app.add_exception_handler(UserError, problems.answer)
     app.add_exception_handler(ValidationError, problems.answer)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
+    app.add_middleware(Direct)
     if origins := service.settings.origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     app.add_middleware(Surroundings, settings=service.settings, metrics=service.metrics)
     return app
+
+
+class Direct:
+    """Hands searches to their route at once.
+
+    Matching routes and solving parameters take a third of the time that a search in a batch takes. The route of a
+    search has no parameters and is known by its address, so this layer calls the same function with the same errors.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a search, or pass the request on."""
+        if scope["type"] != "http" or scope["path"] != SEARCH or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        request, scope["route"] = Request(scope, receive), _SEARCHED
+        try:
+            answer = await search.search(request)
+        except (problems.Problem, UserError, ValidationError) as error:
+            answer = await problems.answer(request, error)
+        await answer(scope, receive, send)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -11,6 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from neuroseqret.errors import UserError
 
 
@@ -28,7 +30,7 @@ class JsonLines(logging.Formatter):
         found |= getattr(record, "fields", {})
         if record.exc_info:
             found["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(found, default=str)  # line feeds of callers are escaped: no forged lines
+        return orjson.dumps(found, default=str).decode()  # line feeds of callers are escaped: no forged lines
 
 
 def set_up_logs(level: str = "info") -> None:

@@ -28,6 +28,7 @@ from neuroseqret.serving.service import Service
 from neuroseqret.serving.settings import Limits, ServerSettings
 
 _GRACE = 30  # seconds that running requests get when the server ends
+_TURN = 0.0005  # seconds until a thread that computes lets the one that answers requests go on; Python's 5 ms are felt
 _SETTINGS = "NEUROSEQRET_SERVER"  # how a worker process is told its settings
 
 
@@ -97,6 +98,7 @@ class _Server(uvicorn.Server):
 def _serve(settings: ServerSettings, bound: socket.socket, started: Callable[[], None]) -> None:
     set_up_logs()
     _allow_many_connections()
+    sys.setswitchinterval(_TURN)
     service = Service(Index.open(settings.index), settings, Metrics())
     service.warm_up()  # a mistake is one line here, and a traceback once the server runs
     config = uvicorn.Config(
