@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import os
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -21,6 +24,25 @@ def headings(text):
     """The anchors of a page, as GitHub names them."""
     titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_readme_program_passes_mypy(tmp_path):
+    """The public interface is typed: a strict check of the README's program, as one file, finds nothing."""
+    program = "\n".join(re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL))
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+
+    def checked(file):
+        words = ["--strict", "--follow-imports=silent", "--config-file", "", "--cache-dir", str(tmp_path / "cache")]
+        words = [sys.executable, "-m", "mypy", *words, str(file)]
+        environment = {**os.environ, "MYPYPATH": str(REPOSITORY / "src")}
+        return subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=environment)
+
+    found = checked(tmp_path / "program.py")
+    assert found.returncode == 0, found.stdout
+    (tmp_path / "wrong.py").write_text(program + "hits.no_such_thing()\nindex.search(k='ten')\n", encoding="utf-8")
+    found = checked(tmp_path / "wrong.py")
+    assert 'has no attribute "no_such_thing"' in found.stdout
+    assert "search" in found.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from cli.calling import call
 from neuroseqret.cli.demo import demo
 from neuroseqret.errors import UserError
 
@@ -30,7 +32,16 @@ def test_fast_demo_ends_with_a_model_that_is_ahead(app, tmp_path, monkeypatch):
     assert ap["self"] > ap["histogram"] > ap["udtw"] > ap["random"]
     assert results["condition"] == "unseen"
     assert "NeuroSeqRet" in done.output
-    assert "neuroseqret fit data --model self --out model" in done.output
+    assert "histogram-metric" in ap
+    assert "Of the hardest, the median and the easiest kind" in done.output
+    spent = results["milliseconds_per_query"]["self"]
+    assert 0 < spent["embedding"] < spent["whole"]
+    # The commands at the end can be pasted: the first two of those for one's own data are run.
+    lines = [line for line in done.output.splitlines() if line.startswith("neuroseqret ")]
+    prepare, fit = (shlex.split(next(line for line in lines if word in line)) for word in ("data prepare", " fit "))
+    assert call(*prepare[1:]).returncode == 0
+    done_fit = call(*["1" if word == "60" else word for word in fit[1:]])
+    assert done_fit.returncode == 0, done_fit.stderr
     assert f"neuroseqret serve {tmp_path / 'demo' / 'index'}" in done.output
     assert (tmp_path / "demo" / "hits.png").read_bytes()[:4] == b"\x89PNG"
     for name in ("data/queries.parquet", "model/config.json", "index/index.json"):

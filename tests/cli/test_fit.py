@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -76,3 +77,23 @@ def test_a_first_stage_is_for_second_stages(tmp_path: Path) -> None:
     assert (done.returncode, "--first is for --model cross and hash-cross" in done.stderr) == (2, True)
     done = call(*words, "--model", "cross")
     assert (done.returncode, "a 'histogram' model cannot be a first stage" in done.stderr) == (2, True)
+
+
+def test_scripts_get_json(tmp_path: Path) -> None:
+    corpus, queries = simulate_retrieval(groups=3, per_group=6, seed=1)
+    write_folder(tmp_path / "data", corpus, queries)
+    data, model, vectors = (str(tmp_path / name) for name in ("data", "model", "vectors.parquet"))
+    made = json.loads(call("fit", data, "--model", "gru", "--max-seconds", "1", "--out", model, "--json").stdout)
+    assert made["model"] == model
+    assert 0 <= made["validation"]["AP"] <= 1
+    assert made["next"].startswith("neuroseqret index create ")
+    written = json.loads(call("embed", model, f"{data}/corpus.parquet", "--out", vectors, "--json").stdout)
+    assert (written["file"], written["sequences"]) == (vectors, len(corpus))
+    assert written["dimension"] > 0
+    call("index", "create", model, data, "--out", str(tmp_path / "index"))
+    words = ("search", str(tmp_path / "index"), f"{data}/queries.parquet", "--limit", "2", "-k", "3", "--json")
+    assert [len(answer["hits"]) for answer in json.loads(call(*words).stdout)] == [3, 3]
+    assert "histogram" in json.loads(call("evaluate", data, "--json", "-").stdout)["methods"]
+    csv = str(tmp_path / "corpus.csv")
+    converted = json.loads(call("data", "convert", f"{data}/corpus.parquet", csv, "--json").stdout)
+    assert converted["sequences"] == len(corpus)

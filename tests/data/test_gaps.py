@@ -12,7 +12,7 @@ import neuroseqret as nsr
 from cli.calling import call
 from neuroseqret.data.gaps import TimeUnitWarning, check_gaps, gaps_of, typical_gaps
 from neuroseqret.errors import DataError
-from neuroseqret.readers import write
+from neuroseqret.readers import write, write_folder
 from strategies import event_sequences
 
 
@@ -98,3 +98,24 @@ def test_on_the_command_line(model, tmp_path):
         assert "typical gap" in done.stderr
     assert not (tmp_path / "other").exists()
     assert not (tmp_path / "v.parquet").exists()
+
+
+def test_embed_and_evaluate_look_too(model, tmp_path):
+    """`embed` and `evaluate` warn once, or refuse with `strict`."""
+    wrong = regular(2000.0, n=20, prefix="w").with_column("group", ["a", "b"] * 10)
+    with pytest.warns(TimeUnitWarning, match="times longer than"):
+        model.embed(wrong)
+    with pytest.raises(DataError, match="typical gap"):
+        model.embed(wrong, strict=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.embed(wrong, strict=None)
+        model.embed(regular(2.0))
+    write_folder(tmp_path / "data", wrong[:10], wrong[10:].with_column("split", ["test"] * 10))
+    with pytest.warns(TimeUnitWarning) as caught:
+        nsr.evaluate(tmp_path / "data", model, cache=False)
+    assert len(caught) == 1
+    report = nsr.evaluate(tmp_path / "data", model, cache=False, strict=True)
+    assert "typical gap" in str(report.results[-1].error)
+    done = call("evaluate", str(tmp_path / "data"), "--method", str(model.save(tmp_path / "model")), "--strict")
+    assert (done.returncode, "typical gap" in done.stdout) == (1, True)

@@ -88,7 +88,6 @@ def train_contrastive(
         seed=task.seed,
         phase="contrastive",
         validate=None if judged is None else partial(validate, judged),
-        sequences_per_step=2 * settings.batch,
         log=task.log,
         checkpoint=checkpoint,
     )

@@ -88,7 +88,6 @@ class PointProcessBaseline(EncoderBaseline[IntensityProcess]):
             seed=task.seed,
             phase=self.name,
             validate=self.judge(task),
-            sequences_per_step=BATCH,
             log=task.log,
             checkpoint=task.checkpoint(self.name, self.settings.model_dump_json(), subfolder=f"rate_{slower}"),
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from neuroseqret.cli.console import remarks
+from neuroseqret.cli.console import print_json, remarks
 from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, REPAIR, TIME_FORMAT, read_repaired
 
 
@@ -29,6 +29,7 @@ def convert(
     time_unit: str | None = typer.Option(
         None, "--time-unit", metavar="UNIT", help="Name of the unit of time, saved with the data. Times do not change."
     ),
+    as_json: bool = typer.Option(False, "--json", help="Print what was written as JSON."),
 ) -> None:
     """Write a file in another format.
 
@@ -38,4 +39,7 @@ def convert(
 
     sequences = read_repaired(source, repair, format, column, time_unit, allow_pickle, time_format)
     write(sequences, target, to)
+    if as_json:
+        print_json({"file": str(target), "sequences": len(sequences), "events": len(sequences.times)})
+        return
     remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
+import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,12 @@ from rich.table import Table
 
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress
-from neuroseqret.cli.demo_figures import NAMES, OURS, Speed, figures_table, verdict
+from neuroseqret.cli.demo_closing import next_commands, write_events
+from neuroseqret.cli.demo_figures import NAMES, OURS, Speed, figures_table, typical_queries, verdict
 from neuroseqret.errors import MissingExtraError, UserError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from neuroseqret.data.sequences import EventSequences
+    from neuroseqret.data.sequences import EventSequence, EventSequences
     from neuroseqret.evaluation.protocol import RankingTask
     from neuroseqret.evaluation.runner import Result
     from neuroseqret.index import Hits, Index
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Most melodies per group, and seconds of training.
 FULL, FAST = (200, 90.0), (40, 10.0)
-SHOWN, HITS, TIMED = 3, 5, 40
+HITS, TIMED = 5, 40  # hits shown of a query, queries timed
 SEED = 0
 
 
@@ -80,11 +79,13 @@ def _run(fast: bool, out: Path) -> None:
     for line in verdict(results, speed):
         console.print(line)
     _write(results, speed, task, out)
+    write_events(data.corpus, out / "events.csv")
     console.print(
-        f"\nDone in {time.monotonic() - begun:.0f} s. {out} holds data, model, index, hits.png and results.json.",
+        f"\nDone in {time.monotonic() - begun:.0f} s. {out} holds data, events.csv, model, index, hits.png "
+        "and results.json.",
         markup=False,
     )
-    _next_commands(out)
+    next_commands(out)
 
 
 def _serve(index: Path) -> None:
@@ -199,7 +200,7 @@ def _evaluate(task: RankingTask, out: Path) -> list[Result]:
     from neuroseqret.evaluation.runner import run
 
     _step("4. Evaluation: rank the whole corpus for every test query")
-    results = run(task, ["udtw", str((out / "model").resolve())], progress=progress)
+    results = run(task, ["udtw", "histogram-metric", str((out / "model").resolve())], progress=progress)
     for result in results:
         if result.error:
             raise UserError(f"{NAMES.get(result.name, OURS)}: {result.error}")
@@ -207,65 +208,70 @@ def _evaluate(task: RankingTask, out: Path) -> list[Result]:
 
 
 def _time(index: Index, task: RankingTask) -> dict[str, Speed]:
-    """Measure the time per query of a search in the index and of DTW against every melody."""
+    """Measure the time of one query at a time: of a search in the index, and of DTW against every melody.
+
+    The median is taken, so that other work on the machine counts little. Of a search, the embedding of the query is
+    timed on its own.
+    """
     from neuroseqret.baselines.udtw import UDTW
 
     dtw = UDTW().fit(task.training_queries, task.training_corpus, task.training_relevance)
-    single = [task.queries[row] for row in range(min(TIMED, len(task.queries)))]
-    ways: dict[str, Callable[[Any], Any]] = {
-        "udtw": lambda queries: dtw.score(queries, task.corpus),
-        OURS: lambda queries: index.search(queries, k=10),
+    asked = [task.queries[row : row + 1] for row in range(min(TIMED, len(task.queries)))]
+    meaning = index.config.meaning
+    numbered = [meaning.apply(query) for query in asked]
+    spent = {
+        "udtw": Speed(_median(lambda query: dtw.score(query, task.corpus), asked[: TIMED // 4])),
+        OURS: Speed(
+            _median(lambda query: index.search(query, k=10), asked),
+            _median(index.embed_queries, numbered),
+        ),
     }
-    spent = {}
-    for name, ask in ways.items():
-        ask(single[0])  # the first call compiles and opens files
-        begun = time.perf_counter()
-        for query in progress(single, f"timing {NAMES.get(name, name)}", len(single)):
-            ask(query)
-        alone = time.perf_counter()
-        ask(task.queries)
-        done = time.perf_counter()
-        spent[name] = Speed(1000 * (alone - begun) / len(single), 1000 * (done - alone) / len(task.queries))
     return spent
+
+
+def _median(ask: Callable[[EventSequences], Any], queries: Sequence[EventSequences]) -> float:
+    """Return the median milliseconds of a call; the first call compiles and opens files, so it is made twice."""
+    ask(queries[0])
+    spent = []
+    for query in queries:
+        begun = time.perf_counter()
+        ask(query)
+        spent.append(1000 * (time.perf_counter() - begun))
+    return statistics.median(spent)
 
 
 def _show_hits(index: Index, task: RankingTask, results: list[Result], out: Path) -> None:
     from neuroseqret.cli.demo_picture import Found, draw
 
-    _step(f"5. Search: {SHOWN} test queries drawn at random, and their best hits")
-    rows = _random_queries(task)
-    found = index.search(task.queries[rows], k=HITS)
-    for row, hits in zip(rows, found, strict=True):
-        query = task.queries[int(row)]
-        console.print(_hit_table(query.metadata["title"], query.group, hits))
-    # The picture shows the query with the median average precision of these, neither the best nor the worst.
     answers = next(result for result in results if result.name not in NAMES).answers
     assert answers is not None
-    shown = sorted(range(len(rows)), key=lambda place: answers.measures["AP"][rows[place]])[len(rows) // 2]
-    query, hits = task.queries[int(rows[shown])], found[shown]
+    precision = answers.measures["AP"]
+    _step("5. Search: typical queries and their best hits")
+    console.print(
+        "Of the hardest, the median and the easiest kind of music, the query with the median average precision (AP)."
+    )
+    rows = typical_queries(_texts(task.queries, "group"), precision)
+    found = index.search(task.queries[rows], k=HITS)
+    for row, hits in zip(rows, found, strict=True):
+        query = task.queries[row]
+        console.print(
+            _hit_table(query.metadata["title"], f"{query.group}, AP {100 * precision[row]:.0f} %", query, hits)
+        )
+    # The picture shows the middle one of these, neither the best nor the worst.
+    shown = sorted(range(len(rows)), key=lambda place: precision[rows[place]])[len(rows) // 2]
+    query, hits = task.queries[rows[shown]], found[shown]
     melodies = index.get([hit.id for hit in hits])
     lanes = [Found(one, hit.score, hit.group == query.group) for one, hit in zip(melodies, hits, strict=True)]
     draw(query, lanes, out / "hits.png")
     console.print(f"{query.metadata['title']!r} and its hits as a picture: {out / 'hits.png'}", markup=False)
 
 
-def _random_queries(task: RankingTask) -> np.ndarray:
-    """Return rows of random test queries, each of another group."""
-    import numpy as np
-
-    order = np.random.default_rng(SEED).permutation(len(task.queries))
-    groups = np.array(_texts(task.queries, "group"))[order]
-    return order[np.sort(np.unique(groups, return_index=True)[1])[:SHOWN]]
-
-
-def _hit_table(title: str, group: str | None, hits: Hits) -> Table:
-    table = Table(
-        box=None, pad_edge=False, title=f"\n{escape(title)} [dim]({escape(str(group))})[/]", title_justify="left"
-    )
+def _hit_table(title: str, about: str, query: EventSequence, hits: Hits) -> Table:
+    table = Table(box=None, pad_edge=False, title=f"\n{escape(title)} [dim]({escape(about)})[/]", title_justify="left")
     for name in ("", "title", "kind of music", "score"):
         table.add_column(name, justify="right" if name == "score" else "left", no_wrap=True, overflow="ellipsis")
     for hit in hits:
-        sign = "[green]✓[/]" if hit.group == group else "[red]✗[/]"
+        sign = "[green]✓[/]" if hit.group == query.group else "[red]✗[/]"
         table.add_row(
             f"{hit.rank} {sign}", escape(str(hit.metadata["title"])), escape(str(hit.group)), f"{hit.score:.2f}"
         )
@@ -279,22 +285,8 @@ def _write(results: list[Result], speed: dict[str, Speed], task: RankingTask, ou
         "condition": task.condition,
         "seed": task.seed,
         "methods": {r.name if r.name in NAMES else "self": r.means() for r in results},
-        "milliseconds_a_query": {("self" if name == OURS else name): value._asdict() for name, value in speed.items()},
+        "milliseconds_per_query": {
+            ("self" if name == OURS else name): value._asdict() for name, value in speed.items()
+        },
     }
     (out / "results.json").write_text(json.dumps(content, indent=1) + "\n")
-
-
-def _next_commands(out: Path) -> None:
-    console.print("\n[bold]To see and hear the melodies[/] in a browser, and search with a part of one:")
-    console.print(f"  neuroseqret serve {shlex.quote(str(out / 'index'))}", markup=False, soft_wrap=True)
-    console.print(
-        "\n[bold]To search your own data[/], a CSV file with one row per event and, if you have labels, a column "
-        "that says which sequences belong together (docs/tutorial.md explains each step):"
-    )
-    for line in (
-        "neuroseqret data prepare --from events.csv --column id=USER --column time=WHEN --column mark=WHAT "
-        "--column group=KIND --out data",
-        "neuroseqret fit data --model self --out model",
-        "neuroseqret index create model data --out index && neuroseqret search index data/queries.parquet -k 10",
-    ):
-        console.print(f"  {line}", markup=False, soft_wrap=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from neuroseqret.cli.console import progress, remarks
+from neuroseqret.cli.console import print_json, progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.errors import UserError
 
@@ -32,6 +32,7 @@ def embed(
     unknown_marks: str = UNKNOWN_MARKS,
     ray: str | None = RAY,
     strict: bool = STRICT,
+    as_json: bool = typer.Option(False, "--json", help="Print what was written as JSON."),
 ) -> None:
     """Write the vectors of sequences to a Parquet file.
 
@@ -67,12 +68,12 @@ def embed(
         source = {"sequences": str(sequences.resolve()), "model": read_saved(model).tensors_blake2b}
         with Cluster(ray, model) as cluster:
             count = embed_file(cluster, batches, out, role, source)
-        remarks.print(f"vectors of {count:,} sequences written to {out}", markup=False)
+        _report(out, count, as_json)
         return
     with new_file(out) as temporary:
         writer = None
         for batch in batches:
-            vectors = loaded.embed(batch, role, unknown_marks="keep")
+            vectors = loaded.embed(batch, role, unknown_marks="keep", strict=None)
             embedding = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
             table = pa.table({"id": batch.ids, "embedding": embedding})
             writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
@@ -81,4 +82,15 @@ def embed(
         if writer is None:
             raise UserError(f"{sequences}: holds no sequences; there is nothing to embed")
         writer.close()
-    remarks.print(f"vectors of {count:,} sequences written to {out}", markup=False)
+    _report(out, count, as_json)
+
+
+def _report(out: Path, count: int, as_json: bool) -> None:
+    """Say what was written."""
+    import pyarrow.parquet as pq
+
+    if as_json:
+        dimension = pq.read_schema(out).field("embedding").type.list_size
+        print_json({"file": str(out), "sequences": count, "dimension": dimension})
+    else:
+        remarks.print(f"vectors of {count:,} sequences written to {out}", markup=False)

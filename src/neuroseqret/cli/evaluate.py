@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from neuroseqret.cli.console import out, progress, remarks
+from neuroseqret.cli.console import out, print_json, progress, remarks
 from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
@@ -70,7 +70,10 @@ def evaluate(
         "randomisation", "--test", metavar="NAME", help="Significance test: randomisation or fisher-exact."
     ),
     json_file: Path | None = typer.Option(
-        None, "--json", metavar="FILE", help="Write the results to this file as JSON."
+        None,
+        "--json",
+        metavar="FILE",
+        help="Write the results to this file as JSON; with - print them instead of the table.",
     ),
     run_folder: Path | None = typer.Option(
         None,
@@ -85,6 +88,9 @@ def evaluate(
         help="Write the tables and a plot of every query to this folder as a page; open its index.html in a browser.",
     ),
     cache: bool = typer.Option(True, help="Reuse results of earlier runs."),
+    strict: bool = typer.Option(
+        False, "--strict", help="A model fails if the times look like another unit than its own, instead of warning."
+    ),
 ) -> None:
     """Compare methods on the queries of a data folder.
 
@@ -113,13 +119,18 @@ def evaluate(
         max_queries=max_queries,
         test=cast("Test", test),
         cache=cache,
+        strict=strict,
         progress=progress,
         remark=lambda line: remarks.print(line, markup=False),
     )
-    out.print(table(report))
-    for line in notes(report):
+    printed = json_file is not None and str(json_file) == "-"
+    if printed:
+        print_json(report.to_json())
+    else:
+        out.print(table(report))
+    for line in () if printed else notes(report):
         out.print(line, markup=False)
-    if json_file is not None:
+    if json_file is not None and not printed:
         with new_file(json_file) as path:
             path.write_text(json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if run_folder is not None:

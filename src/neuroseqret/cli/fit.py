@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from neuroseqret.cli.console import remarks
+from neuroseqret.cli.console import print_json, remarks
 from neuroseqret.cli.event_files import ANY_FORMAT
 from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
@@ -54,6 +54,7 @@ def fit(
     max_seconds: float | None = typer.Option(
         None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Train for at most about this long."
     ),
+    as_json: bool = typer.Option(False, "--json", help="Print what was learned, and where it is, as JSON."),
 ) -> None:
     """Train a model and write it to a folder.
 
@@ -99,8 +100,14 @@ def fit(
     card = method.to_state().card
     for measure, value in card.validation.items():
         remarks.print(f"{measure} of the validation queries: {100 * value:.1f} %", markup=False)
-    remarks.print(f"{model} ({preset}) trained in {time.monotonic() - begun:.0f} s, written to {out}", markup=False)
-    remarks.print(f"next: {next_command(method, data, out)}", markup=False)
+    seconds = time.monotonic() - begun
+    remarks.print(f"{model} ({preset}) trained in {seconds:.0f} s, written to {out}", markup=False)
+    following = next_command(method, data, out)
+    if as_json:
+        found = {"validation": card.validation, "seconds": round(seconds, 1), "next": following}
+        print_json({"model": str(out), "method": model, "preset": preset, "seed": seed, **found})
+    else:
+        remarks.print(f"next: {following}", markup=False)
 
 
 def next_command(method: RelevanceModel, data: Path, out: Path) -> str:

@@ -241,6 +241,7 @@ def check(folder: Path = INDEX, as_json: bool = JSON) -> None:
 def sync(
     folder: Path = INDEX,
     anew: bool = typer.Option(False, "--anew", help="Empty the engine's collection and fill it again."),
+    as_json: bool = JSON,
 ) -> None:
     """Bring the engine of an index in line with what the index holds.
 
@@ -250,6 +251,9 @@ def sync(
 
     index = Index.open(folder)
     done = index.sync(anew)
+    if as_json:
+        print_json(asdict(done))
+        return
     remarks.print(f"{index.info()['engine']}: {done.added:,} added, {done.removed:,} removed", markup=False)
 
 

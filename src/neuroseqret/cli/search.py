@@ -46,6 +46,7 @@ def search(
     form: str = typer.Option(
         "table", "--format", metavar="NAME", help=f"Output format: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
     ),
+    as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
     where: str | None = typer.Option(
         None,
         "--where",
@@ -76,6 +77,7 @@ def search(
     """
     from neuroseqret.index import Index
 
+    form = "json" if as_json else form
     if form not in FORMATS:
         raise UserError(f"no format is called {form!r}; choose one of {', '.join(FORMATS)}")
     if (sequences is None) == (not ids):

@@ -116,5 +116,5 @@ def _embed(model: tuple[str, dict[str, bytes]], sequences: EventSequences, role:
                 (Path(folder) / name).write_bytes(content)
             _loaded.clear()
             _loaded[digest] = registry.load(folder)
-    vectors: npt.NDArray[np.float32] = _loaded[digest].embed(sequences, role, unknown_marks="keep")
+    vectors: npt.NDArray[np.float32] = _loaded[digest].embed(sequences, role, unknown_marks="keep", strict=None)
     return vectors

@@ -11,11 +11,12 @@ from neuroseqret.evaluation.cache import ResultCache
 from neuroseqret.evaluation.protocol import Condition, Protocol, make_task
 from neuroseqret.evaluation.report import Report, Test
 from neuroseqret.evaluation.runner import Remark, run
-from neuroseqret.evaluation.scoring import Progress, silent
+from neuroseqret.evaluation.scoring import Progress
 from neuroseqret.methods import is_method
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.model_folder import read_card
 from neuroseqret.readers.data_folder import DataFolder, read_folder
+from neuroseqret.training.progress import track
 
 
 def evaluate(
@@ -30,16 +31,17 @@ def evaluate(
     max_queries: int | None = None,
     test: Test = "randomisation",
     cache: bool = True,
-    progress: Progress = silent,
+    strict: bool = False,
+    progress: Progress = track,
     remark: Remark = lambda line: None,
 ) -> Report:
     """Return a report of the methods, with `random` and `histogram` beside them.
 
     A method is a name, which is fitted here, a model folder, which is loaded, or a model in memory (one that is not
     trained yet is fitted here, as a copy). `data` is a data folder or its path; `neuroseqret.prepare` makes one out of
-    a data frame. `report.results[i].means()` are the
-    figures of a method and `.answers.measures` its figures query by query. `report.to_json()` and
-    `report.save(folder)` are what the command line writes.
+    a data frame. `report.results[i].means()` are the figures of a method and `.answers.measures` its figures query by
+    query. `report.to_json()` and `report.save(folder)` are what the command line writes. Times that look like another
+    unit than a trained model's give a warning; with `strict` that model fails.
     """
     folder = data if isinstance(data, DataFolder) else _read(data)
     chosen = _listed(methods)
@@ -67,6 +69,7 @@ def evaluate(
         cache=ResultCache() if cache else None,
         progress=progress,
         remark=remark,
+        strict=strict,
     )
     return Report(folder.name, task, results, test)
 

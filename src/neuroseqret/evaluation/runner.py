@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroseqret.data.gaps import check_gaps
 from neuroseqret.data.meaning import Meaning
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint, versions
@@ -61,17 +62,19 @@ def run(
     cache: ResultCache | None = None,
     progress: Progress = silent,
     remark: Remark = lambda line: None,
+    strict: bool = False,
 ) -> list[Result]:
     """Return the results of all methods in the given order; `random` and `histogram` come first if not named.
 
     Every method is fitted with the task's seed, for at most `max_seconds`. An unknown name or folder raises a
-    `UserError` before anything is computed. A method that fails later gives a result with an `error`.
+    `UserError` before anything is computed. A method that fails later gives a result with an `error`. Times that look
+    like another unit than a trained model's give a warning, with `strict` an error of that model.
     """
     ordered = [*(name for name in ALWAYS if name not in chosen), *_once(chosen)]
     for name in ordered:
         if isinstance(name, str):
             check_name(name)
-    running = _Run(task, task_fingerprint(task), max_seconds, cache, progress, remark)
+    running = _Run(task, task_fingerprint(task), max_seconds, cache, progress, remark, strict)
     names = _names(ordered)
     return [running.result(method, name) for method, name in zip(ordered, names, strict=True)]
 
@@ -120,6 +123,7 @@ class _Run:
     cache: ResultCache | None
     progress: Progress
     remark: Remark
+    strict: bool
 
     def result(self, method: str | RelevanceModel, name: str) -> Result:
         """Return the result of a name, a model folder or a model in memory."""
@@ -142,9 +146,17 @@ class _Run:
             return model
 
         try:
-            return self._computed(name, None, checked, _in_terms_of(self.task, card.meaning))
+            return self._computed(name, None, checked, self._as_known(name, card))
         except UserError as error:
             return Result(name, None, 0.0, error=str(error))
+
+    def _as_known(self, name: str, card: ModelCard) -> RankingTask:
+        """Return the task with marks numbered as a trained model knows them; check the unit of its times."""
+        task = _in_terms_of(self.task, card.meaning)
+        for sequences in (task.queries, task.corpus):
+            if not check_gaps(sequences, card.typical_gaps, card.time_unit, strict=self.strict, file=name):
+                break  # one warning is enough
+        return task
 
     def _fitted(self, model: RelevanceModel) -> RelevanceModel:
         self.remark(f"fitting {model.name}")
@@ -160,7 +172,7 @@ class _Run:
     def of_folder(self, name: str) -> Result:
         """Load a method from its folder and score the task with marks numbered as the model knows them."""
         try:
-            renumbered = _in_terms_of(self.task, read_card(name).meaning)
+            renumbered = self._as_known(name, read_card(name))
         except UserError as error:
             return Result(name, None, 0.0, error=str(error))
 

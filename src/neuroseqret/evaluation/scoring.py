@@ -135,7 +135,7 @@ def scorer(
 def _embed(model: Embedder, sequences: EventSequences, role: Role, progress: Progress, what: str) -> Scores:
     pieces = [sequences[begin : begin + _PIECE] for begin in range(0, len(sequences), _PIECE)]
     return np.concatenate(
-        [model.embed(piece, role, unknown_marks="keep") for piece in progress(pieces, what, len(pieces))]
+        [model.embed(piece, role, unknown_marks="keep", strict=None) for piece in progress(pieces, what, len(pieces))]
     )
 
 

@@ -304,7 +304,9 @@ class Index:
 
     def embed_queries(self, queries: EventSequences) -> npt.NDArray[np.float32]:
         """Return the embeddings of queries whose marks are numbered as the index's: (queries, D)."""
-        return rows.check_vectors(self.model.embed(queries, "query", unknown_marks="keep"), queries, self.config)
+        return rows.check_vectors(
+            self.model.embed(queries, "query", unknown_marks="keep", strict=None), queries, self.config
+        )
 
     def view(self) -> View:
         """Return the newest commit, to ask several questions of the same state of the corpus."""

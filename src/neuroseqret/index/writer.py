@@ -75,7 +75,9 @@ class Writer:
             return done
         batch, keys, events = batch[fresh], keys[fresh], events[fresh]
         parts, owner = rows.cut_windows(batch, self.config)
-        embeddings = rows.check_vectors(model.embed(parts, "corpus", unknown_marks="keep"), parts, self.config)
+        embeddings = rows.check_vectors(
+            model.embed(parts, "corpus", unknown_marks="keep", strict=None), parts, self.config
+        )
 
         def commit() -> npt.NDArray[np.int8]:
             # Another process may have added some of these while they were embedded.

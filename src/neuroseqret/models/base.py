@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from typing_extensions import Self
 
 from neuroseqret.data.durations import duration
-from neuroseqret.data.gaps import typical_gaps
+from neuroseqret.data.gaps import check_gaps, typical_gaps
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
@@ -220,22 +220,34 @@ class RelevanceModel(ABC):
         state = read_state(folder, cls.name)
         try:
             with OnlyWhatTheFileHolds(state.tensors):
-                return cls.from_state(state)
+                made = cls.from_state(state)
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise UserError(
                 f"{folder}: config.json and model.safetensors do not fit together ({error}); fit the model again"
             ) from error
+        made.log = TrainingLog.of_folder(folder)
+        return made
 
 
 class Embedder(RelevanceModel):
     """A method that gives each sequence a vector, so it can be indexed."""
 
-    def embed(self, sequences: Given, role: Role = "corpus", *, unknown_marks: UnknownMarks = "error") -> Scores:
+    def embed(
+        self,
+        sequences: Given,
+        role: Role = "corpus",
+        *,
+        unknown_marks: UnknownMarks = "error",
+        strict: bool | None = False,
+    ) -> Scores:
         """Return unit vectors (sequences, dimension) float32.
 
-        `role` is "query" or "corpus": some methods embed queries differently. `unknown_marks` as in `score`.
+        `role` is "query" or "corpus": some methods embed queries differently. `unknown_marks` as in `score`. Times that
+        look like another unit than the model's give a warning, with `strict` an error; None does not look at them.
         """
         many = self.meaning.apply(as_sequences(sequences), unknown_marks)
+        if strict is not None and self.card is not None:
+            check_gaps(many, self.card.typical_gaps, self.card.time_unit, strict=strict)
         vectors = self.compute_embeddings(many, role)
         if not (finite := np.isfinite(vectors).all(1)).all():
             raise _not_finite("embedding", many[int(finite.argmin())].id)

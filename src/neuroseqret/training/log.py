@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +15,11 @@ from neuroseqret.data.figures import new_figure
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_IN_A_ROW = 3  # panels
+_LOSS, _JUDGED = "#0072b2", "#b3470b"
 
 
 class TrainingLog:
@@ -20,6 +27,17 @@ class TrainingLog:
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
+
+    @classmethod
+    def of_folder(cls, folder: str | PathLike[str]) -> TrainingLog:
+        """Return the log that was saved in a model folder; empty if there is none or it cannot be read."""
+        made = cls()
+        with suppress(OSError, ValueError):  # the log is not part of the model, which works without it
+            lines = (Path(folder) / "training.jsonl").read_text(encoding="utf-8").splitlines()
+            records = [json.loads(line) for line in lines]
+            if all(isinstance(r, dict) and {"phase", "step", "loss"} <= r.keys() for r in records):
+                made.records = records
+        return made
 
     def add(self, record: dict[str, Any]) -> None:
         """Add the record of one step."""
@@ -41,26 +59,46 @@ class TrainingLog:
         return stream.getvalue()
 
     def figure(self) -> Figure:
-        """Draw the training curves: the smoothed loss of every phase, with validation on a second axis."""
+        """Draw the training curves, one panel per phase: the smoothed loss, and the validation if there is one.
+
+        The panels are at most three to a row. Outliers of the loss may leave the panel, so that the curve fills it.
+        """
         if not self.records:
-            raise UserError("no training to draw: the model did not learn in steps, or was loaded from a folder")
+            raise UserError("no training to draw: the method is not trained, or does not learn in steps")
         phases = list(dict.fromkeys(r["phase"] for r in self.records))
-        figure = new_figure(figsize=(4 * len(phases), 3))
+        columns = min(len(phases), _IN_A_ROW)
+        rows = -(-len(phases) // columns)
+        figure = new_figure(figsize=(4.2 * columns, 3.2 * rows))
         for index, phase in enumerate(phases):
-            records = [r for r in self.records if r["phase"] == phase]
-            axis = figure.add_subplot(1, len(phases), index + 1)
-            steps, losses = [r["step"] for r in records], [r["loss"] for r in records]
-            axis.plot(steps, losses, color="0.8", linewidth=0.7)
-            axis.plot(steps, _smooth(losses), color="C0", label="loss")
-            axis.set_title(phase)
-            axis.set_xlabel("step")
-            judged = [r for r in records if "validation" in r]
-            if judged:
-                right = axis.twinx()
-                right.plot([r["step"] for r in judged], [r["validation"] for r in judged], "o-C1", markersize=3)
-                right.set_ylabel("validation", color="C1")
-            axis.set_ylabel("loss", color="C0")
+            axis = figure.add_subplot(rows, columns, index + 1)
+            _draw(axis, phase, [r for r in self.records if r["phase"] == phase])
         return figure
+
+
+def _draw(axis: Axes, phase: str, records: list[dict[str, Any]]) -> None:
+    """Draw one phase; loss and validation have one axis each, in the colour of their curve."""
+    from matplotlib.ticker import MaxNLocator
+
+    steps, losses = [r["step"] for r in records], [r["loss"] for r in records]
+    axis.plot(steps, losses, color="0.85", linewidth=0.7)
+    axis.plot(steps, _smooth(losses), color=_LOSS, linewidth=1.6)
+    low, high = np.quantile(losses, (0.0, 0.99))
+    room = 0.05 * (high - low) or 0.5
+    axis.set_ylim(low - room, high + room)
+    seconds = records[-1].get("seconds")
+    spent = "" if seconds is None else f", {seconds:.0f} s"
+    axis.set_title(f"{phase}: {len(records):,} {'step' if len(records) == 1 else 'steps'}{spent}", fontsize=10)
+    axis.set_xlabel("step")
+    axis.set_ylabel("loss", color=_LOSS)
+    axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axis.yaxis.set_major_locator(MaxNLocator(5))
+    judged = [r for r in records if "validation" in r]
+    if judged:
+        right = axis.twinx()
+        right.plot([r["step"] for r in judged], [r["validation"] for r in judged], "o-", color=_JUDGED, markersize=4)
+        right.set_ylabel("validation (higher is better)", color=_JUDGED)
+        right.yaxis.set_major_locator(MaxNLocator(5))
+        right.margins(y=0.15)
 
 
 def _smooth(values: list[float]) -> np.ndarray:

@@ -59,7 +59,6 @@ def train(
     seed: int = 0,
     phase: str = "train",
     validate: Callable[[], float] | None = None,
-    sequences_per_step: int = 0,
     log: TrainingLog | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> TrainingResult:
@@ -105,7 +104,7 @@ def train(
                 if settings.patience and state.waited >= settings.patience:
                     state.finished = True
             log.add(record)
-            display.show(state.step, number, state.best, sequences_per_step, state.seconds)
+            display.show(state.step, number, state.best, state.seconds)
             if checkpoint:
                 checkpoint.maybe_save(phase, state, module, optimizer, log)
         state.finished = True

@@ -1,51 +1,163 @@
-"""The progress line of a training phase; silent if standard error is not a terminal."""
+"""How far a phase of work is: a bar on a terminal and in a notebook, one line per phase otherwise.
+
+Every number has one meaning. The share is that of the phase: of its steps, or of its time if there is a budget and it
+runs out first. The time left follows from that share. Set `NEUROSEQRET_PROGRESS=off` to show nothing.
+"""
 
 from __future__ import annotations
 
+import html
+import os
 import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typing_extensions import Self
+
+T = TypeVar("T")
+_PAUSE = 0.2  # seconds between two updates in a notebook
+
+
+class Bar(Protocol):
+    """A place where the state of a phase is shown."""
+
+    def update(self, share: float, text: str) -> None:
+        """Show the share that is done, from 0 to 1, and a text beside it."""
+
+    def close(self, summary: str) -> None:
+        """End the bar; `summary` is the line that remains where lines do."""
+
+
+def new_bar(phase: str) -> Bar | None:
+    """Return a bar for the place where people look: notebook, terminal or lines; None if they want none."""
+    if os.environ.get("NEUROSEQRET_PROGRESS", "").lower() in ("off", "0"):
+        return None
+    if in_notebook():
+        return NotebookBar(phase)
+    return TerminalBar(phase) if sys.stderr.isatty() else Lines()
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class TerminalBar:
+    """A bar on standard error that goes away at the end."""
+
+    def __init__(self, phase: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[figures]}", markup=False),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._progress.add_task(phase, total=1.0, figures="")
+        self._progress.start()
+
+    def update(self, share: float, text: str) -> None:
+        self._progress.update(self._task, completed=share, figures=text)
+
+    def close(self, summary: str) -> None:
+        self._progress.stop()
+
+
+class NotebookBar:
+    """A bar in the output of a cell, replaced by one line at the end; needs no widgets."""
+
+    def __init__(self, phase: str) -> None:
+        from IPython.display import HTML, display
+
+        self._phase, self._html, self._last = phase, HTML, time.monotonic()
+        self._handle: Any = display(self._content(0.0, ""), display_id=True)
+
+    def _content(self, share: float, text: str) -> Any:
+        words = html.escape(f"{share:.0%}  {text}")
+        return self._html(
+            f"<code>{html.escape(self._phase)} <progress max='1' value='{share:.3f}'></progress> {words}</code>"
+        )
+
+    def update(self, share: float, text: str) -> None:
+        if time.monotonic() - self._last >= _PAUSE:
+            self._last = time.monotonic()
+            self._handle.update(self._content(share, text))
+
+    def close(self, summary: str) -> None:
+        self._handle.update(self._html(f"<code>{html.escape(summary)}</code>"))
+
+
+class Lines:
+    """One line on standard error at the end of a phase, for logs."""
+
+    def update(self, share: float, text: str) -> None:
+        pass
+
+    def close(self, summary: str) -> None:
+        print(summary, file=sys.stderr, flush=True)
 
 
 class ProgressDisplay:
-    """Shows phase, steps, loss, best validation value, sequences per second and time left."""
+    """Shows a phase of training: share done, step, loss, best validation value and time left."""
 
     def __init__(self, phase: str, steps: int, max_seconds: float | None) -> None:
-        self._max_seconds = max_seconds
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[figures]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
-            transient=True,
-        )
-        self._task = self._progress.add_task(phase, total=steps, figures="")
+        self._phase, self._steps, self._max_seconds = phase, steps, max_seconds
+        self._bar: Bar | None = None
+        self._resumed, self._step, self._seconds = 0, 0, 0.0
+        self._figures = ""
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        self._bar = new_bar(f"training {self._phase}")
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close(self.summary(stopped=kind is not None))
+
+    def summary(self, stopped: bool = False) -> str:
+        """Return the phase in one line."""
+        state = "stopped" if stopped else "done"
+        since = f" (from step {self._resumed:,})" if self._resumed else ""
+        spent = f"{self._step:,} {'step' if self._step == 1 else 'steps'}{since} in {self._seconds:.1f} s"
+        return ", ".join(filter(None, (f"training {self._phase}: {state}, {spent}", self._figures)))
 
     def resume(self, step: int) -> None:
-        """Start the bar at a step other than 0."""
-        self._progress.update(self._task, completed=step)
+        """Start at a step other than 0."""
+        self._resumed = self._step = step
 
-    def show(self, step: int, loss: float, best: float | None, sequences: int, seconds: float) -> None:
-        """Show the figures of a step; `sequences` is the number of sequences per step."""
-        if self._progress.disable:
-            return
-        figures = f"loss {loss:.3f}"
-        if best is not None:
-            figures += f"  validation {best:.4f}"
-        if sequences and seconds > 0:
-            figures += f"  {sequences * step / seconds:,.0f} sequences/s"
-        if self._max_seconds is not None:
-            figures += f"  {max(self._max_seconds - seconds, 0):.0f} s of budget"
-        self._progress.update(self._task, completed=step, figures=figures)
+    def show(self, step: int, loss: float, best: float | None, seconds: float) -> None:
+        """Show the figures of a step."""
+        self._step, self._seconds = step, seconds
+        self._figures = f"loss {loss:.3f}" + ("" if best is None else f", best validation {best:.4f}")
+        if self._bar is not None:
+            share = self.share(step, seconds)
+            left = seconds * (1 - share) / share if share else 0.0
+            self._bar.update(share, f"step {step:,}, {self._figures}, {left:.0f} s left")
+
+    def share(self, step: int, seconds: float) -> float:
+        """Return how much of the phase is done: the share of its steps or of its budget of time, the larger one."""
+        used = 0.0 if self._max_seconds is None else seconds / self._max_seconds
+        return min(1.0, max(step / max(self._steps, 1), used))
+
+
+def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
+    """Iterate with a bar on a terminal or in a notebook, silently otherwise."""
+    bar = new_bar(what)
+    if bar is None or isinstance(bar, Lines) or not total:
+        yield from items
+        return
+    begun, done = time.monotonic(), 0
+    try:
+        for item in items:
+            yield item
+            done += 1
+            bar.update(done / total, f"{done:,} of {total:,}")
+    finally:
+        bar.close(f"{what}: {done:,} of {total:,} in {time.monotonic() - begun:.1f} s")

@@ -49,7 +49,6 @@ class CrossScorerFitting:
             seed=self.seed,
             phase="cross",
             validate=self.validate if len(self.judged.rows) else None,
-            sequences_per_step=self.settings.queries * (1 + self.settings.positives + self.settings.negatives),
             log=self.task.log,
             checkpoint=checkpoint,
         ).best

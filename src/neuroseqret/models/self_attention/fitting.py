@@ -126,7 +126,6 @@ class Fitting:
             seed=self.seed,
             phase=name,
             validate=self._validate_network if judge and len(self.validation_rows) else None,
-            sequences_per_step=2 * self.settings.batch.size,
             log=self.log,
             checkpoint=self.checkpoint,
         ).best

@@ -59,7 +59,6 @@ def fit_metric(
         seed=seed,
         phase=phase,
         validate=validate,
-        sequences_per_step=2 * settings.head_batch,
         log=log,
         checkpoint=checkpoint,
     ).best

@@ -1,0 +1,103 @@
+"""Progress: one meaning per number, one line per phase in a pipe, a bar in a notebook."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from neuroseqret.training import progress
+from neuroseqret.training.progress import ProgressDisplay, track
+
+PHASE = """
+from neuroseqret.training.progress import ProgressDisplay
+with ProgressDisplay("head", 400, 10.0) as display:
+    for step in range(1, 101):
+        display.show(step, 0.5, 0.25, 0.05 * step)
+        import time; time.sleep(0.005)
+"""
+
+
+def shown(max_seconds: float | None = 10.0) -> ProgressDisplay:
+    with ProgressDisplay("head", 400, max_seconds) as display:
+        display.show(100, 0.5, 0.25, 5.0)
+    return display
+
+
+def test_the_share_is_of_the_steps_or_of_the_budget() -> None:
+    assert shown().share(100, 5.0) == 0.5  # half of the budget, a quarter of the steps
+    assert shown(None).share(100, 5.0) == 0.25
+    assert shown(100.0).share(100, 5.0) == 0.25
+
+
+def test_redirected_output_has_one_line_per_phase(capsys: pytest.CaptureFixture[str]) -> None:
+    shown()
+    assert capsys.readouterr().err == "training head: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500\n"
+    display = ProgressDisplay("head", 400, None)
+    display.__enter__()
+    display.resume(40)
+    display.show(41, 0.5, None, 1.0)
+    display.__exit__(KeyboardInterrupt)
+    assert capsys.readouterr().err == "training head: stopped, 41 steps (from step 40) in 1.0 s, loss 0.500\n"
+    assert list(track([1, 2], "embedding", 2)) == [1, 2]
+    assert capsys.readouterr().err == ""
+
+
+def test_it_can_be_turned_off(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUROSEQRET_PROGRESS", "off")
+    shown()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_shows_one_share_one_step_and_one_time_left() -> None:
+    mother, child = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    process = subprocess.Popen([sys.executable, "-c", PHASE], stderr=child, env=environment)
+    os.close(child)
+    text = b""
+    while True:
+        try:
+            if not (block := os.read(mother, 65536)):
+                break
+        except OSError:  # the other end is closed
+            break
+        text += block
+    assert process.wait() == 0
+    os.close(mother)
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
+    assert re.search(r"training head \S+ +\d+% step \d+, loss 0.500, best validation 0.2500, \d+ s left", lines), lines
+    assert "/400" not in lines  # with a budget the number of steps is not known beforehand
+
+
+def test_a_notebook_gets_a_bar_that_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    display = pytest.importorskip("IPython.display")
+    kernel = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: kernel, display=display))
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    contents: list[str] = []
+
+    class Handle:
+        def update(self, content: Any) -> None:
+            contents.append(content.data)
+
+    def show(content: Any, display_id: bool) -> Handle:
+        contents.append(content.data)
+        return Handle()
+
+    monkeypatch.setattr(display, "display", show)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    shown()
+    first, second, last = contents
+    assert "<progress" in first
+    assert "value='0.500'" in second
+    assert last == "<code>training head: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500</code>"
+    assert list(track("ab", "embedding", 2)) == ["a", "b"]
+    assert "embedding: 2 of 2" in contents[-1]
+    assert sys.stderr.getvalue() == ""  # type: ignore[union-attr]
