@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatch
 from os import PathLike
 from pathlib import Path
@@ -53,7 +53,8 @@ def new_file(path: str | PathLike[str]) -> Iterator[Path]:
     except OSError as error:
         raise UserError(f"{target}: cannot be written ({error.strerror or error})") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # usually it has been renamed; a disk that fails must not hide what happened before
+            temporary.unlink(missing_ok=True)
 
 
 def check_replaceable(target: Path, marker: str, *beside: str) -> None:
