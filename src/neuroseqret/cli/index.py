@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 index_app = typer.Typer(no_args_is_help=True, help="Build and change an index.")
 
-INDEX = typer.Argument(..., metavar="INDEX", help="Index folder, or the address of a server (http://...).")
+INDEX = typer.Argument(..., metavar="INDEX", help="Index folder, s3://bucket/path, or a server (http://...).")
 CORPUS = typer.Argument(
     ..., metavar="CORPUS", help=f"Data folder, whose corpus is indexed, or a file of event sequences {IN_ANY_FORMAT}."
 )
@@ -40,7 +40,7 @@ _NAMED = 10  # unknown ids that a message lists
 def create(
     model: Path = typer.Argument(..., metavar="MODEL", help="Model folder, written by 'neuroseqret fit'."),
     corpus: Path = CORPUS,
-    target: Path = typer.Option(..., "--out", metavar="INDEX", help="Index folder to write."),
+    target: Path = typer.Option(..., "--out", metavar="INDEX", help="Index folder to write, or s3://bucket/path."),
     candidates: str = typer.Option(
         "auto",
         "--candidates",

@@ -42,7 +42,7 @@ def name_of(index: Index | RemoteIndex) -> str:
     """Return what messages call an index."""
     from neuroseqret.index import Index
 
-    return str(index.folder) if isinstance(index, Index) else index.url
+    return index.name if isinstance(index, Index) else index.url
 
 
 def strictness(index: Index | RemoteIndex, strict: bool) -> dict[str, Any]:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def search(
-    folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder, or the address of a server (http://...)."),
+    folder: Path = typer.Argument(
+        ..., metavar="INDEX", help="Index folder, s3://bucket/path, or a server (http://...)."
+    ),
     sequences: Path | None = typer.Argument(
         None, metavar="SEQUENCES", help=f"File of query sequences {IN_ANY_FORMAT}. Leave it out with --id."
     ),

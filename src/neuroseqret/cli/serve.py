@@ -12,7 +12,7 @@ from neuroseqret.errors import MissingExtraError
 
 
 def serve(
-    folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder."),
+    folder: Path = typer.Argument(..., metavar="INDEX", help="Index folder, or s3://bucket/path."),
     host: str = typer.Option("127.0.0.1", "--host", metavar="ADDRESS", help="Address to listen on."),
     port: int = typer.Option(
         8765, "--port", metavar="N", min=0, max=65535, help="Port to listen on; 0 for a free one."

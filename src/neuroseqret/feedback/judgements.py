@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
@@ -18,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from neuroseqret.errors import UserError
+from neuroseqret.index import Index
 from neuroseqret.storage import lock
+from neuroseqret.storage.bucket import Bucket
 from neuroseqret.storage.sync import sync_folder
 
 FILE, LOCK = "feedback.jsonl", "feedback.lock"
@@ -57,12 +61,15 @@ class Judgements:
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         made = [StoredJudgement(query, id, relevant, user, now) for id, relevant in judged]
         lines = "".join(json.dumps(asdict(one), ensure_ascii=False, allow_nan=False) + "\n" for one in made)
+        self._keep(lines.encode("utf-8", "surrogatepass"))
+        return made
+
+    def _keep(self, lines: bytes) -> None:
         try:
             with lock.held(self.folder / LOCK):
-                self._write(lines.encode("utf-8", "surrogatepass"))
+                self._write(lines)
         except OSError as error:
             raise UserError(f"{self.file}: cannot be written ({error.strerror or error})") from error
-        return made
 
     def _write(self, lines: bytes) -> None:
         is_new = not self.file.exists()
@@ -105,6 +112,35 @@ class Judgements:
             last.pop(one.about, None)
             last[one.about] = one
         return [one for one in last.values() if one.relevant is not None]
+
+
+class BucketJudgements(Judgements):
+    """The judgements of an index in an object store: one object per request, since objects cannot be appended to.
+
+    Names begin with the time, so their order is that of storing as far as the clocks of the servers agree.
+    """
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.bucket = bucket.below("feedback")
+
+    def _keep(self, lines: bytes) -> None:
+        self.bucket.put(f"{time.time_ns():020d}-{uuid.uuid4().hex}.jsonl", lines)
+
+    def read(self, after: int = 0) -> Iterator[tuple[int, StoredJudgement]]:
+        begin = 0
+        for name, size in self.bucket.list():
+            position, begin = begin, begin + size
+            if begin <= after:
+                continue
+            for line in (self.bucket.get(name) or b"").splitlines(keepends=True):
+                position += len(line)
+                if position > after and (one := _parsed(line)) is not None:
+                    yield position, one
+
+
+def judgements_of(index: Index) -> Judgements:
+    """Return the judgements that are kept with an index."""
+    return Judgements(index.folder) if index.place is None else BucketJudgements(index.place.content)
 
 
 def _parsed(line: bytes) -> StoredJudgement | None:

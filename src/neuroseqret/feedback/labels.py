@@ -18,7 +18,7 @@ from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.windows import part
 from neuroseqret.errors import UserError
-from neuroseqret.feedback.judgements import Judgements, StoredJudgement
+from neuroseqret.feedback.judgements import StoredJudgement, judgements_of
 from neuroseqret.index import Index
 from neuroseqret.index.view import UnknownId, View
 
@@ -40,9 +40,9 @@ def labels_of(
     relevance: Relevance | None = None,
 ) -> Labels:
     """Return the judgements stored with an index as labels for a corpus, after the labels that there are already."""
-    stored = Judgements(index.folder).latest()
+    stored = judgements_of(index).latest()
     if not stored:
-        raise UserError(f"{index.folder}: no judgements are stored; give feedback on the page, or by POST /v1/feedback")
+        raise UserError(f"{index.name}: no judgements are stored; give feedback on the page, or by POST /v1/feedback")
     view, known = index.view(), set(corpus.ids.to_pylist())
     judged: list[EventSequences] = []
     qrels: dict[str, dict[str, int]] = {}
@@ -55,7 +55,7 @@ def labels_of(
             judged.append(_bare(sequence).with_column("id", [name]))
             qrels[name], used = relevant, used + len(votes)
     if not judged:
-        raise UserError(f"{index.folder}: no judgement names a relevant sequence of this corpus; judge more hits first")
+        raise UserError(f"{index.name}: no judgement names a relevant sequence of this corpus; judge more hits first")
     made = EventSequences.concat(judged)
     found = Relevance.from_qrels(made, corpus, qrels)
     if queries is None or not len(queries):

@@ -17,6 +17,8 @@ Writing:
     lance_store.py   the store in a folder, on Lance
     lance_files.py   its files: which are safe from a power cut
     lance_recovery.py  reads back what it wrote; goes back to a readable version
+    bucket_store.py  the store in an object store, shared by writers on several machines
+    bucket_place.py  where the parts of an index in an object store are, and this machine's cache
 
     engines/         servers that find candidates in place of the hot structure, such as Milvus
 
@@ -25,6 +27,8 @@ Searching:
     search.py        one search, from the query's embedding to its hits
     snapshot.py      one state of the corpus: the hot structure, newer rows, removed rows
     reader.py        gives the snapshot of the newest commit, rebuilds the hot structure when it is due
+    watching.py      follows commits in the background, for an index in an object store
+    local_filter.py  conditions on metadata without the network
     hot.py           the hot structure: memory-mapped arrays of everything that a search reads
     hot_builder.py   derives the hot structure from the store
     view.py          several questions to one state of the corpus: hits, sequences by id, pages of the corpus

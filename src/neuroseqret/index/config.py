@@ -107,7 +107,11 @@ def read_config(folder: Path) -> IndexConfig:
     path = folder / CONFIG
     if not path.is_file():
         raise UserError(f"{folder}: not an index ({CONFIG} is missing); make one with 'neuroseqret index create'")
-    found = read_json(path, "restore a copy or make the index again")
+    return checked_config(read_json(path, "restore a copy or make the index again"), path)
+
+
+def checked_config(found: Any, path: Path | str) -> IndexConfig:
+    """Return the configuration that `index.json` holds; raise a `UserError` if it cannot be used."""
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise UserError(f"{path}: not written by neuroseqret; make an index with 'neuroseqret index create'")
     if found.get("format_version") != FORMAT_VERSION:

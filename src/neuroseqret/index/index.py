@@ -23,6 +23,7 @@ from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.data.windows import Events
 from neuroseqret.errors import UserError
 from neuroseqret.index import rows
+from neuroseqret.index.bucket_place import BucketPlace, seconds_between_looks
 from neuroseqret.index.check import check_store
 from neuroseqret.index.config import IndexConfig, read_config
 from neuroseqret.index.engines import Mirror, open_engine
@@ -36,7 +37,7 @@ from neuroseqret.index.hit import Hits
 from neuroseqret.index.hot import verify
 from neuroseqret.index.info import describe, describe_with_engine, one_line
 from neuroseqret.index.lance_store import LanceStore
-from neuroseqret.index.making import embedder_of, make_folder
+from neuroseqret.index.making import embedder_of, make_folder, make_in_bucket
 from neuroseqret.index.reader import Reader
 from neuroseqret.index.search import SearchOptions
 from neuroseqret.index.store import Store
@@ -46,6 +47,7 @@ from neuroseqret.methods import registry as methods
 from neuroseqret.models.base import Embedder, RelevanceModel
 from neuroseqret.models.model_folder import read_saved
 from neuroseqret.readers.coercion import ColumnMap, Given, Pairs
+from neuroseqret.storage.bucket import Bucket, bucket_url
 
 if TYPE_CHECKING:
     from neuroseqret.readers.coercion import Frame
@@ -65,12 +67,21 @@ class Index:
     >>> [(hit.id, hit.score) for hit in hits]              # doctest: +SKIP
     """
 
-    def __init__(self, folder: Path, config: IndexConfig, store: Store, model: Embedder | None = None) -> None:
-        self.folder, self.config, self._store = folder, config, store
+    def __init__(
+        self,
+        folder: Path,
+        config: IndexConfig,
+        store: Store,
+        model: Embedder | None = None,
+        place: BucketPlace | None = None,
+    ) -> None:
+        self.folder, self.config, self._store = folder, config, store  # in a bucket: the folder of this machine's cache
+        self.place = place
         self._mirror: Mirror | None = None
         if config.engine is not None:
             self._mirror = Mirror(store, open_engine(config.engine, config, folder / HASH_FILE), FolderMarks(folder))
-        self._reader, self._writer = Reader(folder, store, config), Writer(store, config, self._mirror)
+        every = None if place is None else seconds_between_looks()
+        self._reader, self._writer = Reader(folder, store, config, every), Writer(store, config, self._mirror)
         if model is not None:
             self.model = model
 
@@ -98,17 +109,27 @@ class Index:
         """
         check_not_forked()
         embedder = embedder_of(model if isinstance(model, RelevanceModel) else methods.load(model))
-        target = Path(folder)
-        config = make_folder(embedder, target, engine, settings)
-        made = cls(target, config, LanceStore.open(target / "store"), embedder)
+        if (url := bucket_url(folder)) is not None:
+            place = make_in_bucket(embedder, url, engine, settings)
+            made = cls(place.folder, place.config, place.store(), embedder, place)
+        else:
+            target = Path(folder)
+            config = make_folder(embedder, target, engine, settings)
+            made = cls(target, config, LanceStore.open(target / "store"), embedder)
         if corpus is not None:
             made.add(corpus, columns=columns)
         return made
 
     @classmethod
     def open(cls, folder: str | PathLike[str], model: Embedder | None = None) -> Index:
-        """Open the index in a folder; its model is loaded when it is first needed."""
+        """Open the index in a folder or an object store; its model is loaded when it is first needed."""
         check_not_forked()
+        if (url := bucket_url(folder)) is not None:
+            place = BucketPlace.open(Bucket(url))
+            rows.check_model(place.model()[1], place.config, place.folder / "model")
+            opened = cls(place.folder, place.config, place.store(), model, place)
+            rows.check_layout(opened._store, place.config, place.folder)
+            return opened
         target = Path(folder)
         config = read_config(target)
         try:
@@ -126,7 +147,22 @@ class Index:
     @cached_property
     def model(self) -> Embedder:
         """The model whose embeddings the index holds."""
-        return embedder_of(methods.load(self.folder / "model"))
+        if self.place is None:
+            return embedder_of(methods.load(self.folder / "model"))
+        try:
+            return embedder_of(methods.load(self.place.model()[0]))
+        except UserError:  # the copy in the cache is damaged
+            return embedder_of(methods.load(self.place.model(anew=True)[0]))
+
+    @property
+    def name(self) -> str:
+        """What messages call the index: its folder, or its address in an object store."""
+        return str(self.folder) if self.place is None else self.place.bucket.url
+
+    @property
+    def short_name(self) -> str:
+        """The last part of the name."""
+        return self.folder.resolve().name if self.place is None else self.name.rpartition("/")[2]
 
     # ---------------------------------------------------------------- change
 
@@ -158,7 +194,10 @@ class Index:
         card, given = self.model.trained_card(), batches_of(sequences, columns)
         numbered = (self.config.meaning.apply(batch, unknown_marks) for batch in given)
         batches = checked_gaps(numbered, card.typical_gaps, card.time_unit, strict=strict)
-        return sum_of(in_threads(lambda batch: self._writer.add(model, batch, upsert), batches, at_once))
+        try:
+            return sum_of(in_threads(lambda batch: self._writer.add(model, batch, upsert), batches, at_once))
+        finally:
+            self._reader.catch_up()
 
     def upsert(
         self,
@@ -174,7 +213,10 @@ class Index:
     def remove(self, ids: str | Sequence[str]) -> int:
         """Remove sequences by id, skip unknown ids, and return how many were removed."""
         check_not_forked()
-        return self._writer.remove(names_of(ids))
+        try:
+            return self._writer.remove(names_of(ids))
+        finally:
+            self._reader.catch_up()
 
     def unknown(self, ids: str | Sequence[str]) -> list[str]:
         """Return those of the ids that are not in the index, each once."""
@@ -205,7 +247,7 @@ class Index:
         """
         check_not_forked()
         if self._mirror is None:
-            raise UserError(f"{self.folder}: the index has no engine, so there is nothing to bring in line")
+            raise UserError(f"{self.name}: the index has no engine, so there is nothing to bring in line")
         with self._store.turn():
             return self._mirror.rebuild() if anew else self._mirror.sync()
 
@@ -217,7 +259,7 @@ class Index:
         """
         check_not_forked()
         if self._mirror is None:
-            self._reader.snapshot()
+            self._reader.follow()
             if wait:
                 self._reader.wait()
 
@@ -369,7 +411,7 @@ class Index:
         return flaws if self._mirror is None else flaws + self._mirror.differences()
 
     def __repr__(self) -> str:
-        return one_line(self.folder, self.config, len(self))
+        return one_line(self.name, self.config, len(self))
 
     def __len__(self) -> int:
         """Return the number of sequences, or of windows if the index holds windows."""
@@ -384,4 +426,5 @@ class Index:
         check_not_forked()
         if self._mirror is not None:
             return describe_with_engine(self.folder, self.config, self._mirror.engine, len(self))
-        return describe(self.folder, self.config, self._reader.snapshot())
+        size = None if self.place is None else self.place.size()
+        return describe(self.folder, self.config, self._reader.snapshot(), self.name, size)

@@ -10,10 +10,12 @@ from neuroseqret.index.engines import Engine
 from neuroseqret.index.snapshot import Snapshot
 
 
-def describe(folder: Path, config: IndexConfig, snapshot: Snapshot) -> dict[str, Any]:
-    """Return what the index holds and how it searches."""
+def describe(
+    folder: Path, config: IndexConfig, snapshot: Snapshot, name: str, size: int | None = None
+) -> dict[str, Any]:
+    """Return what the index holds and how it searches; `size` is its size in an object store."""
     return {
-        "folder": str(folder),
+        "folder": name,
         "model": config.model,
         "sequences": snapshot.number_of_parents() if config.settings.windowed else snapshot.count,
         **_windows_of(config.settings, snapshot.count),
@@ -23,6 +25,7 @@ def describe(folder: Path, config: IndexConfig, snapshot: Snapshot) -> dict[str,
         "not_yet_in_structure": len(snapshot.tail_embeddings),
         "removed_in_structure": snapshot.dead,
         "bytes_in_memory": snapshot.hot.nbytes + snapshot.tail_embeddings.nbytes,
+        **({} if size is None else {"bytes_in_bucket": size}),
         "bytes_on_disk": _bytes_on_disk(folder),
         "library_version": config.library_version,
     }
@@ -42,13 +45,13 @@ def describe_with_engine(folder: Path, config: IndexConfig, engine: Engine, rows
     }
 
 
-def one_line(folder: Path, config: IndexConfig, rows: int) -> str:
+def one_line(name: str, config: IndexConfig, rows: int) -> str:
     """Return the repr of an index: size, marks, unit, candidates method and model."""
     parts = [f"{rows:,} {'windows' if config.settings.windowed else 'sequences'}"]
     parts += [f"{config.marks} marks"] if config.marks is not None else []
     parts += [f"time in {config.time_unit}"] if config.time_unit else []
     parts += [f"candidates {config.settings.candidates}", f"model {config.model!r}"]
-    return f"Index({str(folder)!r}, {', '.join(parts)})"
+    return f"Index({name!r}, {', '.join(parts)})"
 
 
 def _meaning(config: IndexConfig) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from neuroseqret.index.lance_recovery import (
 )
 from neuroseqret.index.store import KEY, PARENT, SERIAL, Conflict
 from neuroseqret.storage import lock
+from neuroseqret.storage.bucket import explain
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
@@ -47,7 +48,8 @@ class LanceStore:
     """A `Store` in a folder. Its threads may share one: an open dataset is never changed, only exchanged."""
 
     def __init__(self, folder: Path, dataset: LanceDataset) -> None:
-        self.folder, self._dataset, self._files = folder, dataset, LanceFiles(folder, TABLE)
+        self.folder: Path | str = folder  # what messages name
+        self._dataset, self._files = dataset, LanceFiles(folder, TABLE)
         self._refreshing = threading.Lock()
         self._stamp = self._seen = -1
 
@@ -55,7 +57,7 @@ class LanceStore:
     def create(cls, folder: Path, schema: pa.Schema) -> LanceStore:
         import lance
 
-        with _explained(folder, "created"):
+        with explained(folder, "created"):
             folder.mkdir(parents=True, exist_ok=True)
             made = cls(folder, lance.write_dataset(schema.empty_table(), folder / f"{TABLE}.lance", mode="create"))
             made._files.sync(made._dataset.version)
@@ -67,7 +69,7 @@ class LanceStore:
         files = LanceFiles(folder, TABLE)
         if not files.table.is_dir():
             raise UserError(f"{folder}: missing, so the index is damaged; restore a copy or make the index again")
-        with _explained(folder, "opened"):
+        with explained(folder, "opened"):
             if not is_usable(files):
                 with _turn(folder):
                     fall_back(files)
@@ -75,7 +77,7 @@ class LanceStore:
 
     @property
     def schema(self) -> pa.Schema:
-        with _explained(self.folder, "read"):
+        with explained(self.folder, "read"):
             return self._dataset.schema
 
     @property
@@ -83,7 +85,7 @@ class LanceStore:
         return int(self._dataset.version)
 
     def refresh(self) -> int:
-        with _explained(self.folder, "read"), self._refreshing:
+        with explained(self.folder, "read"), self._refreshing:
             self._stamp = self._now()
             newest = self._dataset.latest_version
             if newest != self._dataset.version:
@@ -103,10 +105,13 @@ class LanceStore:
             return -1
 
     def pinned(self) -> LanceStore:
-        return LanceStore(self.folder, self._dataset)
+        return self._at(self._dataset)
+
+    def _at(self, dataset: LanceDataset) -> LanceStore:
+        return LanceStore(self._files.folder, dataset)
 
     def turn(self) -> AbstractContextManager[object]:
-        return _turn(self.folder)
+        return _turn(self._files.folder)
 
     def put(self, rows: pa.Table, version: int) -> LanceStore:
         return self._write(rows, version, None)
@@ -116,29 +121,33 @@ class LanceStore:
 
     def _write(self, rows: pa.Table, version: int, replaced: Sequence[int] | None) -> LanceStore:
         """Add rows in one commit; with `replaced`, in place of the rows with these keys."""
-        from lance import LanceDataset
-
         known: list[int] = []
         checks: list[Check] = [lambda written: read_added(written, rows, known)]
         if replaced is not None:
             checks.append(read_serials)
-        with _explained(self.folder, "written to"), self._commit(version, *checks) as dataset:
+        with explained(self.folder, "written to"), self._commit(version, *checks) as dataset:
             known += [fragment.fragment_id for fragment in dataset.get_fragments()]
-            fitted = self._with_columns_of(dataset, rows)
+            table = self._with_columns_of(dataset, rows)
             if replaced is None or not known:
-                operation: Any = _append(dataset, fitted)
+                operation: Any = _append(dataset, table)
             else:
-                operation = _merge(dataset, fitted, replaced, windowed=PARENT in rows.column_names)
-            done = LanceDataset.commit(dataset, operation, read_version=dataset.version, max_retries=0)
-        return LanceStore(self.folder, done)
+                operation = _merge(dataset, table, replaced, windowed=PARENT in rows.column_names)
+            done = self._apply(dataset, operation)
+        return self._at(done)
+
+    def _apply(self, dataset: LanceDataset, operation: Any) -> LanceDataset:
+        """Commit an operation on top of a version."""
+        from lance import LanceDataset
+
+        return LanceDataset.commit(dataset, operation, read_version=dataset.version, max_retries=0)
 
     def delete(self, keys: Sequence[int]) -> None:
-        with _explained(self.folder, "written to"), self._commit(None, read_serials) as dataset:
+        with explained(self.folder, "written to"), self._commit(None, read_serials) as dataset:
             dataset.delete(_one_of(KEY, keys))
 
     def get(self, serials: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         wanted = np.unique(serials)
-        with _explained(self.folder, "read"):
+        with explained(self.folder, "read"):
             found = self._dataset.to_table(
                 columns=list(dict.fromkeys([SERIAL, *columns])), filter=_one_of(SERIAL, wanted.tolist())
             )
@@ -158,7 +167,7 @@ class LanceStore:
         conditions, dataset = [f"({where})"] if where else [], self._dataset
         if after >= 0:
             conditions.append(f"{SERIAL} > {after}")
-        with _explained(self.folder, "read", where, dataset.schema.names):
+        with explained(self.folder, "read", where, dataset.schema.names):
             chosen = None if parts is None else self._fragments(parts)
             if chosen == []:
                 return
@@ -167,14 +176,14 @@ class LanceStore:
             ).to_batches()
 
     def parts(self) -> dict[str, int]:
-        with _explained(self.folder, "read"):
+        with explained(self.folder, "read"):
             return {_name(one): one.metadata.num_rows for one in self._dataset.get_fragments()}
 
     def removed(self, parts: Collection[str]) -> npt.NDArray[np.int64]:
         fragments = self._fragments(parts)
         if not fragments:
             return np.empty(0, np.int64)
-        with _explained(self.folder, "read"):
+        with explained(self.folder, "read"):
             found = self._dataset.scanner(
                 columns=[SERIAL], fragments=fragments, with_row_id=True, include_deleted_rows=True
             ).to_table()
@@ -185,22 +194,25 @@ class LanceStore:
         return [one for one in self._dataset.get_fragments() if _name(one) in parts]
 
     def count(self) -> int:
-        with _explained(self.folder, "read"):
+        with explained(self.folder, "read"):
             return int(self._dataset.count_rows())
 
     def compact(self, grace: float) -> None:
-        with _explained(self.folder, "written to"):
+        with explained(self.folder, "written to"):
             with self._commit(None, lambda dataset: read_through(dataset, 0)) as dataset:
-                dataset.optimize.compact_files(materialize_deletions_threshold=0.0)  # removed rows go
-                have = {name for index in dataset.describe_indices() for name in index.field_names}
-                for column in (SERIAL, KEY):
-                    if dataset.count_rows() and column not in have:
-                        dataset.create_scalar_index(column, "BTREE")
-                dataset.optimize.optimize_indices()
+                self._merge_files(dataset)
             with self._commit(None, read_serials) as dataset:  # old versions are removed only when the new one is safe
                 # Files of no version are of writers that were killed, since it is this writer's turn.
                 keep = timedelta(seconds=max(grace, 1e-6))
                 dataset.cleanup_old_versions(keep, delete_unverified=True)
+
+    def _merge_files(self, dataset: LanceDataset) -> None:
+        dataset.optimize.compact_files(materialize_deletions_threshold=0.0)  # removed rows go
+        have = {name for index in dataset.describe_indices() for name in index.field_names}
+        for column in (SERIAL, KEY):
+            if dataset.count_rows() and column not in have:
+                dataset.create_scalar_index(column, "BTREE")
+        dataset.optimize.optimize_indices()
 
     def _newest(self) -> LanceDataset:
         """Return the newest version as an object of its own, which changes may move on."""
@@ -257,13 +269,13 @@ class LanceStore:
         have = dataset.schema
         # A column without any value has no type yet: it is added when a value comes.
         new = [field for field in rows.schema if field.name not in have.names and not pa.types.is_null(field.type)]
-        fitted = _fitted(rows, pa.schema([*have, *(pa.field(field.name, field.type) for field in new)]))
+        table = fitted(rows, pa.schema([*have, *(pa.field(field.name, field.type) for field in new)]))
         if new:
             before = dataset.version
-            dataset.add_columns(pa.schema([fitted.schema.field(field.name) for field in new]))
+            dataset.add_columns(pa.schema([table.schema.field(field.name) for field in new]))
             if dataset.version != before + 1:
                 raise Conflict(f"version {dataset.version - 1} is there, the change is based on {before}")
-        return fitted
+        return table
 
 
 def _name(fragment: LanceFragment) -> str:
@@ -307,7 +319,7 @@ def _turn(folder: Path) -> AbstractContextManager[object]:
     return lock.held(folder.parent / "write.lock")
 
 
-def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return rows in the columns of a schema, null where they have no value."""
     columns = []
     for field in schema:
@@ -330,7 +342,7 @@ def _one_of(column: str, values: Sequence[int]) -> str:
 
 
 @contextmanager
-def _explained(folder: Path, done: str, where: str | None = None, columns: Sequence[str] = ()) -> Iterator[None]:
+def explained(folder: Path | str, done: str, where: str | None = None, columns: Sequence[str] = ()) -> Iterator[None]:
     """Turn errors of Lance into one line that says what the user can do."""
     try:
         yield
@@ -348,4 +360,6 @@ def _explained(folder: Path, done: str, where: str | None = None, columns: Seque
             raise UserError(
                 f"the condition {where!r} cannot be used: {text[:300]}; columns are {', '.join(usable)}"
             ) from error
+        if isinstance(folder, str):
+            raise UserError(explain(folder, done, text)) from None  # the cause may hold a signed request
         raise UserError(f"{folder}: the store cannot be {done}: {text[:300]}") from error

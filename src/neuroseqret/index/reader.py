@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +24,11 @@ from neuroseqret.errors import UserError
 from neuroseqret.index import hot, hot_builder
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.filters import Filter, Where
-from neuroseqret.index.rows import embeddings_of, list_lengths
+from neuroseqret.index.local_filter import LocalFilter
+from neuroseqret.index.rows import EVENTS, embeddings_of, list_lengths
 from neuroseqret.index.snapshot import Snapshot
 from neuroseqret.index.store import EMBEDDING, SERIAL, Store
+from neuroseqret.index.watching import watch
 from neuroseqret.storage import lock
 
 #: A rebuild is due when more rows than these, and more than this share of the structure, were added or removed since.
@@ -42,18 +45,34 @@ class Reader:
     what was added or removed since.
     """
 
-    def __init__(self, folder: Path, store: Store, config: IndexConfig) -> None:
-        self.folder, self.store, self.config = folder, store, config
+    def __init__(self, folder: Path, store: Store, config: IndexConfig, every: float | None = None) -> None:
+        """`every`: seconds between two looks for new commits in the background; None: look before every search."""
+        self.folder, self.store, self.config, self.every = folder, store, config, every
+        self._local_filter = LocalFilter()
+        self._watched = False
         self._following, self._masking = threading.Lock(), threading.Lock()
         self._snapshot: Snapshot | None = None
         self._builder: threading.Thread | None = None
         self._not_before = 0.0  # of the monotonic clock: when a failed rebuild may be tried again
 
     def snapshot(self) -> Snapshot:
-        """Return the snapshot of the newest commit; if nothing changed, this only reads a time stamp."""
+        """Return the snapshot of the newest commit; if nothing changed, this only reads a time stamp.
+
+        With `every`, it is the newest commit that was seen in the background: nothing is waited for.
+        """
         snapshot = self._snapshot
-        if snapshot is not None and not self.store.changed(_version(snapshot)):
+        if snapshot is not None and (self.every is not None or not self.store.changed(_version(snapshot))):
             return snapshot
+        return self.follow()
+
+    def catch_up(self) -> None:
+        """Follow a commit of this process, so that its next search sees it although others follow in the background."""
+        if self.every is not None and self._snapshot is not None:
+            with suppress(UserError):  # the commit was made; the background will see it
+                self.follow()
+
+    def follow(self) -> Snapshot:
+        """Go to the newest commit and return its snapshot."""
         with self._following:
             snapshot = self._snapshot or self._first()
             if self.store.refresh() != _version(snapshot):
@@ -61,6 +80,9 @@ class Reader:
             self._snapshot = snapshot
             if _outgrown(snapshot):
                 self._start_building()
+            if self.every is not None and not self._watched:
+                self._watched = True
+                watch(self, self.every)
             return snapshot
 
     def newest(self) -> tuple[Snapshot, int]:
@@ -71,7 +93,7 @@ class Reader:
     def rebuild(self) -> None:
         """Rebuild the hot structure now, whether it is due or not; return when it is in use."""
         self.wait()
-        self.snapshot()
+        self.follow()
         self._build(anew=True)
 
     def wait(self) -> None:
@@ -119,6 +141,8 @@ class Reader:
         If another process has built one in the meantime, other than the one `in_use`, that one is taken.
         """
         try:
+            if self.every is not None:
+                self.folder.mkdir(parents=True, exist_ok=True)  # a cache may be deleted at any time
             with lock.held(self.folder / "hot.lock", timeout=_BUILD_TIMEOUT):
                 current = None if in_use is None else hot.open_current(self.folder / "hot", self.config.dimension)
                 if current is not None and current.build != in_use:
@@ -143,6 +167,8 @@ class Reader:
         columns, extra = hot.hit_columns(store.schema), [EMBEDDING]
         if self.config.settings.windowed:  # a window's last event follows from its length
             extra.append("marks")
+        if self.every is not None:  # whoever searches does not wait for the network to see a new row's events
+            extra = [EMBEDDING, "times", "marks"]
         new = parts.keys() - snapshot.parts.keys()
         found = store.scan([*columns, *extra], after=snapshot.last_serial, parts=new)
         if batches := [b for b in found if b.num_rows]:
@@ -151,7 +177,8 @@ class Reader:
                 snapshot,
                 table,
                 [embeddings_of(b.column(EMBEDDING), self.config.dimension) for b in batches],
-                [list_lengths(b.column("marks")) for b in batches if "marks" in extra],
+                [list_lengths(b.column("marks")) for b in batches if self.config.settings.windowed],
+                None if self.every is None else pa.Table.from_batches(batches).select(list(EVENTS)),
             )
         if store.count() != snapshot.count:
             snapshot = self._without_removed(snapshot, store, parts)
@@ -179,7 +206,9 @@ class Reader:
         with self._masking:
             mask = filters.get(text)
         if mask is None:  # without the lock: other searches need not wait for this condition
-            mask = _one_of(snapshot.serials, _serials(store, condition.for_columns(store.schema)))
+            sources = [store] if self.every is None else self._local_filter.stores(snapshot, store.schema)
+            wanted = condition.for_columns(store.schema)
+            mask = _one_of(snapshot.serials, np.concatenate([_serials(source, wanted) for source in sources]))
             mask = mask & snapshot.alive if len(snapshot.alive) else mask
         with self._masking:
             filters[text] = mask
@@ -229,8 +258,11 @@ def _with_tail(
     table: pa.Table,
     embeddings: Sequence[Vectors],
     lengths: Sequence[npt.NDArray[np.int32]],
+    events: pa.Table | None,
 ) -> Snapshot:
     """Return the snapshot with more rows at its end."""
+    if events is not None and snapshot.tail_events is not None:
+        events = pa.concat_tables([snapshot.tail_events, events], promote_options="default")
     serials, alive = table.column(SERIAL).to_numpy(), snapshot.alive
     tables = [snapshot.tail_rows, table.drop_columns([SERIAL])]
     return replace(
@@ -239,6 +271,7 @@ def _with_tail(
         tail_embeddings=np.concatenate([snapshot.tail_embeddings, *embeddings]),
         tail_rows=pa.concat_tables(tables, promote_options="default").combine_chunks(),
         tail_lengths=np.concatenate([snapshot.tail_lengths, *lengths]),
+        tail_events=None if events is None else events.combine_chunks(),
         alive=np.concatenate([alive, np.ones(len(serials), bool)]) if len(alive) else alive,
     )
 

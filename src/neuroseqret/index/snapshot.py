@@ -34,6 +34,7 @@ class Snapshot:
     tail_embeddings: Vectors
     tail_rows: pa.Table  # id, group, window, metadata
     tail_lengths: npt.NDArray[np.int32]  # numbers of events; only an index of windows has them
+    tail_events: pa.Table | None = None  # None: they are read from the store
     alive: Mask = field(default_factory=lambda: ALL)  # which rows are still there; empty if all of them are
     dead: int = 0  # how many rows were removed
     store: Store | None = None  # the store as of the snapshot's commit; None if there is no commit behind it yet
@@ -155,7 +156,11 @@ class Snapshot:
         late = rows >= len(self.hot)
         if not late.any():
             return self.hot.events(rows)
-        tables = [self.hot.events(rows[~late]), store.get(self.serials[rows[late]], EVENTS)]
+        if self.tail_events is None:
+            of_tail = store.get(self.serials[rows[late]], EVENTS)
+        else:
+            of_tail = self.tail_events.take(pa.array(rows[late] - len(self.hot)))
+        tables = [self.hot.events(rows[~late]), of_tail]
         return pa.concat_tables(tables, promote_options="default").take(_original_order(late))
 
 

@@ -20,7 +20,7 @@ import uvicorn
 
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index
-from neuroseqret.index.config import read_config
+from neuroseqret.index.bucket_place import config_at
 from neuroseqret.serving.app import make_app
 from neuroseqret.serving.logs import set_up_logs
 from neuroseqret.serving.metrics import Metrics
@@ -34,7 +34,7 @@ _SETTINGS = "NEUROSEQRET_SERVER"  # how a worker process is told its settings
 
 def check(settings: ServerSettings) -> None:
     """Raise a `UserError` if a server must not or cannot start like this."""
-    read_config(settings.index)
+    config_at(settings.index)
     if settings.keys is None and not _is_loopback(settings.host):
         raise UserError(
             f"{settings.host} can be reached by other machines, and without keys everybody could write; make a key "

@@ -21,7 +21,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.windows import part
 from neuroseqret.errors import UserError
 from neuroseqret.explanation import explain, explainable
-from neuroseqret.feedback.judgements import Judgements
+from neuroseqret.feedback.judgements import judgements_of
 from neuroseqret.feedback.rocchio import refined
 from neuroseqret.index import Hits, Index
 from neuroseqret.index.search import SearchOptions
@@ -62,7 +62,7 @@ class Service:
         self.rerankers = {path.resolve().name: load(path) for path in settings.rerank}
         for name, model in self.rerankers.items():
             index.config.meaning.check_same(model.meaning, f"the reranking model {name!r}")
-        self.judgements = Judgements(index.folder)
+        self.judgements = judgements_of(index)
         self.statistics = Statistics()
         one_by_one = settings.window <= 0
         self._fast: Batcher[SearchJob] = Batcher(self._run, settings.window, "search", *([1] if one_by_one else []))

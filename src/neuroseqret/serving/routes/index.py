@@ -25,7 +25,7 @@ async def index(request: Request) -> Response:
         view, config, card = service.index.view(), service.index.config, service.index.model.card
         return replies.dumps(
             {
-                "name": service.index.folder.resolve().name,
+                "name": service.index.short_name,
                 "model": config.model,
                 "preset": None if card is None else card.preset,
                 "sequences": view.snapshot.count,

@@ -1,0 +1,34 @@
+"""Follow the commits of other machines in the background, so that no search waits for the network."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from neuroseqret.index.reader import Reader
+
+
+def watch(reader: Reader, every: float) -> None:
+    """Start a thread that follows the newest commit every so many seconds, as long as the reader is in use."""
+    thread = threading.Thread(target=_watch, args=(weakref.ref(reader), every), name="neuroseqret-watch", daemon=True)
+    thread.start()
+
+
+def _watch(found: weakref.ref[Reader], every: float) -> None:
+    told = False
+    while True:
+        time.sleep(every)
+        if (reader := found()) is None:
+            return
+        try:
+            reader.follow()
+            told = False
+        except Exception as error:  # the network may come back; searches go on with what was seen last
+            if not told:
+                warnings.warn(f"new commits cannot be seen; searches use the last one that was ({error})", stacklevel=2)
+            told = True
+        del reader  # so that it can go while this thread sleeps
