@@ -10,7 +10,8 @@ Commands, by the words that call them:
 - `data info`, `data convert`, `data prepare`: `data_info.py`, `data_convert.py`, `data_prepare.py`
 - `serve`: `serve.py`
 - `keys create`, `keys list`, `keys revoke`: `keys.py`
-- `demo`: `demo.py`, with its figures in `demo_figures.py` and its picture in `demo_picture.py`
+- `demo`: `demo.py`, with its figures in `demo_figures.py`, its picture in `demo_picture.py` and its last lines, the
+  commands to try next, in `demo_closing.py`
 
 Shared:
 
