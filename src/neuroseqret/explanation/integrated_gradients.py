@@ -40,7 +40,7 @@ def through_metric(metric: Metric, directions: Tensor, vector: Tensor, role: Rol
 
 
 def through_groups(metric: Metric, directions: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the shares of the directions in the probabilities of the groups, and these: (n, groups) and (groups,)."""
+    """Return the shares of the directions in the (reduced) probabilities of the groups, and these: (n, g) and (g,)."""
     assert metric.groups is not None
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     place, weight = torch.from_numpy((nodes + 1) / 2), torch.from_numpy(weights / 2)
@@ -63,7 +63,7 @@ def through_groups(metric: Metric, directions: Tensor, vector: Tensor) -> tuple[
             moved = (entered * (path[node] > 0) if hidden else entered) @ matrix  # (n, groups)
             shares += weight[node] * probability * (moved - (moved @ probability)[:, None])
         whole += end.softmax(0)
-    return shares / len(members), whole / len(members)
+    return metric.groups.reduced(shares / len(members)), metric.groups.reduced(whole / len(members))
 
 
 def through(projection: Projection, directions: Tensor, vector: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from torch import nn
 
 from neuroseqret.models.presets import MemberSettings, ProjectionSettings
 from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened
+from neuroseqret.models.self_attention import group_probabilities
 from neuroseqret.models.self_attention.metric import Layout, Metric
 from neuroseqret.models.self_attention.projection import Projection
 
@@ -95,6 +96,28 @@ def test_the_member_of_groups_scores_the_probability_that_both_are_of_one_group(
     each = [metric.groups.classifier(k)(x).softmax(1) for k, x in enumerate(seen)]
     p = sum(each) / 3
     torch.testing.assert_close(asked[:, 15:] @ shown[:, 15:].T, 4 / 7 * (p / p.norm(dim=1, keepdim=True)) @ p.T)
+    torch.testing.assert_close(metric.as_query(shown), asked)
+
+
+def test_probabilities_of_many_groups_keep_the_directions_that_matter():
+    torch.manual_seed(0)
+    groups, kept = 300, group_probabilities.KEPT
+    members = (*MEMBERS, MemberSettings(kind="groups", weight=4.0))
+    metric = Metric(LAYOUT, SETTINGS.model_copy(update={"members": members}), groups=groups).eval()
+    vectors = torch.randn(400, 9)
+    metric.fit_directions(vectors, seed=0)
+    asked, shown = metric(vectors, "query"), metric(vectors)
+    assert shown.shape == (400, metric.dimension) == (400, 15 + kept + 1)
+    seen = {m.number: m.both(vectors)[1] for m in metric.members() if m.tells_groups}
+    p = metric.groups.mean(seen).detach()
+    assert p.shape == (400, groups)
+    scores = (4 / 7 * p @ p.T / p.norm(dim=1, keepdim=True)).numpy()
+    found = (asked[:, 15:] @ shown[:, 15:].T).detach().numpy()
+    # No matrix of this rank is nearer to the probabilities than that of their first singular vectors.
+    best = torch.linalg.svdvals(p)[kept:].square().sum().sqrt()
+    lost = (p - p @ metric.groups.directions @ metric.groups.directions.T).norm()
+    assert lost <= 1.05 * best + 1e-5
+    np.testing.assert_allclose(found, scores, atol=1e-4)
     torch.testing.assert_close(metric.as_query(shown), asked)
 
 

@@ -21,6 +21,7 @@ from neuroseqret.models.card import ModelState
 from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.time_scale import Inputs
+from neuroseqret.training import budget
 
 SMALL = {
     "encoder": {"width": 8, "max_length": 16},
@@ -314,3 +315,49 @@ def test_the_likelihood_does_not_make_the_unwarping_collapse(phase):
     assert unwarp is not None
     with torch.no_grad():
         assert float((unwarp.rate(unwarp.points) - 1).abs().max()) < 0.05  # ties reward shrinking all other gaps
+
+
+def test_the_budget_counts_features_crops_and_selection(monkeypatch):
+    """On a clock that passes 20 ms per sequence described and 10 ms per look at it, `fit` ends within its budget."""
+    clock, described = [0.0], SelfAttention.fixed_features
+
+    def now() -> float:
+        clock[0] += 0.01
+        return clock[0]
+
+    def slow(self: SelfAttention, sequences: EventSequences) -> torch.Tensor | None:
+        clock[0] += 0.02 * len(sequences)
+        return described(self, sequences)
+
+    monkeypatch.setattr(budget, "_clock", now)
+    monkeypatch.setattr(SelfAttention, "fixed_features", slow)
+    monkeypatch.setattr(module, "_TIMED", 4)
+    corpus = rhythms(2, 2000)  # 40 s for the features alone, and three times as much for crops
+    settings = {**SMALL, "head": {"steps": 100_000, "evaluations": 1}}
+    model = SelfAttention(**settings).fit(QUERIES, corpus, max_seconds=20.0)
+    assert 15 < clock[0] < 23
+    assert model.card.notes["selection"]["weights"]
+    clock[0] = 0.0
+    model = SelfAttention(**settings).fit(QUERIES, corpus, max_seconds=2.0)
+    assert clock[0] < 4  # the features of 36 queries take 0.7 s
+    assert "no time left" in model.card.notes["selection"]["chosen"]
+
+
+def test_a_corpus_of_many_groups_is_told_apart_by_probabilities():
+    corpus, queries = (many_groups(seed, 3 - seed) for seed in (0, 1))
+    queries = queries.with_column("split", pa.array((["train"] * 2 + ["test"]) * 200))
+    model = SelfAttention(**{**SMALL, "selection": None}).fit(queries, corpus)
+    assert model.network.metric.groups.groups == 300
+    again = SelfAttention.from_state(model.to_state())
+    np.testing.assert_array_equal(again.embed(corpus), model.embed(corpus))
+    np.testing.assert_allclose(np.linalg.norm(model.embed(corpus), axis=1), 1, atol=1e-5)
+
+
+def many_groups(seed: int, each: int, groups: int = 300) -> EventSequences:
+    """Groups that differ in pace alone."""
+    rng = np.random.default_rng(seed)
+    lists = [
+        (np.cumsum(rng.lognormal(0.02 * g, 0.1, 6)), np.zeros(6, int)) for g in range(groups) for _ in range(each)
+    ]
+    names = [f"m{seed}-{i}" for i in range(len(lists))]
+    return EventSequences.from_lists(lists, ids=names, groups=[f"g{i // each}" for i in range(len(lists))])

@@ -39,7 +39,10 @@ from neuroseqret.training.sampling import PairBatch, PairSampler
 from neuroseqret.training.task import TrainingTask
 
 _JUDGED_CORPUS = 4096  # most corpus sequences that validation during training ranks
-_SELECTION = 0.2  # share of a budget for choosing the weights of the members
+# Shares of a budget. Vectors and selection are left out or cut down if there is no time for them.
+_VECTORS = 0.3  # until crops end
+_SELECTION = 0.2  # for choosing the weights of the members
+_SELECTION_BEGINS = 0.5  # later, the usual weights are taken
 
 
 class Fitting:
@@ -65,7 +68,9 @@ class Fitting:
         size = min(_JUDGED_CORPUS, len(self.corpus))
         self.judged = np.sort(rng.choice(len(self.corpus), size, replace=False))
         self.used = np.concatenate([self.train_rows, self.validation_rows])  # test queries are not even looked at
+        begun = budget.now()
         self._of_queries, self._of_corpus = self._fixed(task.queries, self.used), fixed(task.corpus)
+        self._features_took = budget.now() - begun
 
     def _fixed(self, sequences: EventSequences, rows: IntArray) -> Tensor | None:
         """Return the fixed features of some sequences; other rows are 0."""
@@ -78,7 +83,7 @@ class Fitting:
 
     def run(self) -> float | None:
         """Run all phases; return the validation MAP of the weights kept, or None without validation queries."""
-        begun, max_seconds, settings = budget.now(), self.max_seconds, self.settings
+        max_seconds, settings = self.max_seconds, self.settings
         result = None
         if settings.vector.neural:
             shares = _budgets(settings, max_seconds)
@@ -95,7 +100,7 @@ class Fitting:
             return result
         vectors = self.vectors()
         weights = None
-        if settings.selection is not None:
+        if settings.selection is not None and not self._spent(_SELECTION_BEGINS):
             weights, self.notes["selection"] = choose_weights(
                 vectors,
                 self.task,
@@ -104,9 +109,20 @@ class Fitting:
                 max_seconds=None if max_seconds is None else _SELECTION * max_seconds,
                 checkpoint=self.checkpoint,
             )
+        elif settings.selection is not None:
+            self.notes["selection"] = {"chosen": "the usual weights: no time left to choose"}
         # Every step of the last phase helps, so it gets all the time that the other phases left.
-        left = None if max_seconds is None else max(0.95 * max_seconds - (budget.now() - begun), 0.1 * max_seconds)
+        left = None if max_seconds is None else max(0.95 * max_seconds - self._elapsed, 0.1 * max_seconds)
         return self.head_phase(settings.head, vectors, None if weights is None else weights.tolist(), left)
+
+    @property
+    def _elapsed(self) -> float:
+        """Seconds since `fit` was called, so that the budget counts features, vectors and selection too."""
+        return budget.now() - self.task.begun
+
+    def _spent(self, share: float, more: float = 0.0) -> bool:
+        """Return whether a share of the budget is spent, or would be after `more` seconds."""
+        return self.max_seconds is not None and self._elapsed + more > share * self.max_seconds
 
     def _phase(
         self,
@@ -207,13 +223,18 @@ class Fitting:
         self.network.fit_whitening(self._raw(self.corpus, np.arange(len(self.corpus)), query=False))
 
     def vectors(self) -> TrainingVectors:
-        """Return the vectors of train and validation queries (other rows are 0) and corpus, and those of crops."""
-        rng = np.random.default_rng([self.seed, 6])
+        """Return the vectors of train and validation queries (other rows are 0) and corpus, and those of crops.
+
+        There are fewer crops, or none, if the budget has no time for them.
+        """
+        rng, begun = np.random.default_rng([self.seed, 6]), budget.now()
         every = np.arange(len(self.corpus))
         queries = [self._vectors(self.queries, self.used, self._of_queries, query=True)]
         corpus = [self._vectors(self.corpus, every, self._of_corpus, query=False)]
         if any(member.crops for member in self.settings.projection.members):
             for _ in range(CROPS):
+                if self._spent(_VECTORS, more=self._features_took + (budget.now() - begun) / len(queries)):
+                    break
                 asked, shown = random_crops(self.queries[self.used], rng), random_crops(self.corpus, rng)
                 whole = torch.zeros_like(queries[0])
                 whole[self.used] = self._vectors(asked, np.arange(len(asked)), self.fixed(asked), query=True)

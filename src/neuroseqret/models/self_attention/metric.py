@@ -132,7 +132,14 @@ class Metric(nn.Module):
     def dimension(self) -> int:
         """Length of an embedding."""
         own = sum(member.projection.dimension for member in self.members())
-        return own if self.groups is None else own + self.groups.groups + 1
+        return own if self.groups is None else own + self.groups.length
+
+    @torch.no_grad()
+    def fit_directions(self, vectors: Tensor, seed: int) -> None:
+        """Fit what makes the probabilities of many groups short, on the vectors of some sequences."""
+        if self.groups is not None:
+            seen = {m.number: m.both(vectors)[1] for m in self.members() if m.tells_groups}
+            self.groups.fit_directions(seen, seed)
 
     def units(self, vectors: Tensor, role: Role = "corpus") -> dict[int, Tensor]:
         """Return the unit vectors of every member by its number; those of the groups come last."""
@@ -153,7 +160,7 @@ class Metric(nn.Module):
         """Return embeddings of corpus sequences as those of queries (see `GroupProbabilities.as_unit`)."""
         if self.groups is None:
             return embeddings
-        length = self.groups.groups + 1
+        length = self.groups.length
         probability = functional.normalize(embeddings[:, -length:-1], dim=1) * self.group_weight**0.5
         return torch.cat([embeddings[:, :-length], functional.pad(probability, (0, 1))], dim=1)
 

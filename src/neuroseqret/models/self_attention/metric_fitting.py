@@ -14,13 +14,16 @@ from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_
 from neuroseqret.models.self_attention.group_probabilities import MOST_GROUPS
 from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.metric_training import MetricTraining
-from neuroseqret.models.self_attention.vectors import TrainingVectors
+from neuroseqret.models.self_attention.vectors import TrainingVectors, some_rows
+from neuroseqret.training import budget
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.sampling import PairSampler
 
 _CLOSED_FORM_ROWS = 20_000  # most vectors that a member in closed form is computed from
+_DIRECTION_ROWS = 4096  # most corpus vectors that the directions of many groups are computed from
+_ROWS_PER_SECOND = 1_000  # of the budget: fewer vectors if there is little time
 
 
 def fit_metric(
@@ -37,8 +40,8 @@ def fit_metric(
     checkpoint: Checkpoint | None = None,
     validate: Callable[[], float] | None = None,
 ) -> float | None:
-    """Fit the members of a metric; return the last value of `validate`."""
-    b = settings.batch
+    """Fit the members of a metric; return the last value of `validate`. `loop.max_seconds` is for all members."""
+    b, begun = settings.batch, budget.now()
     sampler = PairSampler(
         relevance,
         train_rows,
@@ -47,21 +50,40 @@ def fit_metric(
         pseudo_from=b.pseudo_from,
         seed=seed,
     )
-    _fit_closed_form(metric, vectors, relevance, sampler, settings, seed)
+    rows = _CLOSED_FORM_ROWS
+    if loop.max_seconds is not None:
+        rows = min(rows, max(100, round(_ROWS_PER_SECOND * loop.max_seconds)))
+    _fit_closed_form(metric, vectors, relevance, sampler, settings, seed, rows)
     training = MetricTraining(metric, settings.loss, sampler, seed)
+
+    def fit_directions() -> None:
+        some = some_rows(np.arange(vectors.corpus.shape[1]), _DIRECTION_ROWS, np.random.default_rng([seed, 9]))
+        metric.fit_directions(vectors.corpus[0][torch.from_numpy(some)].float(), seed)
+
+    def validate_whole() -> float:
+        assert validate is not None
+        fit_directions()
+        return validate()
+
     if not training.trained:
         metric.eval()
+        fit_directions()
         return None if validate is None else validate()
-    return train(
+    if loop.max_seconds is not None:
+        left = max(loop.max_seconds - (budget.now() - begun), 0.1 * loop.max_seconds)
+        loop = loop.model_copy(update={"max_seconds": left})
+    best = train(
         training,
         lambda step: training.loss(vectors, step),
         loop,
         seed=seed,
         phase=phase,
-        validate=validate,
+        validate=None if validate is None else validate_whole,
         log=log,
         checkpoint=checkpoint,
     ).best
+    fit_directions()
+    return best
 
 
 def _fit_closed_form(
@@ -71,13 +93,15 @@ def _fit_closed_form(
     sampler: PairSampler,
     settings: SelfAttentionSettings,
     seed: int,
+    most: int,
 ) -> None:
+    """Fit the members in closed form, from at most `most` vectors."""
     members = [m for m in metric.members() if m.settings.kind in ("discriminant", "whitened")]
     if not members:
         return
     queries, corpus, groups = _labelled(relevance, sampler)
-    if len(groups) > _CLOSED_FORM_ROWS:
-        some = np.random.default_rng([seed, 4]).choice(len(groups), _CLOSED_FORM_ROWS, replace=False)
+    if len(groups) > most:
+        some = np.random.default_rng([seed, 4]).choice(len(groups), most, replace=False)
         asked = some < len(queries)
         groups = np.concatenate([groups[some[asked]], groups[some[~asked]]])
         queries, corpus = queries[some[asked]], corpus[some[~asked] - len(queries)]

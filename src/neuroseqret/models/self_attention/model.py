@@ -27,16 +27,19 @@ from neuroseqret.models.card import ModelState, Outcome, prefixed, under
 from neuroseqret.models.presets import Part, SelfAttentionSettings, settings_of
 from neuroseqret.models.self_attention.fitting import Fitting, unwarped, with_similarity
 from neuroseqret.models.self_attention.network import MAX_EVENTS, RelevanceNetwork
-from neuroseqret.models.self_attention.vectors import CROPS, affordable_rows
+from neuroseqret.models.self_attention.vectors import CROPS, affordable_rows, some_rows
 from neuroseqret.processes.convolution_bank import POOLINGS, ConvolutionBank
 from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.mark_classes import MarkClasses, shared_classes
 from neuroseqret.processes.markov_renewal import MarkovRenewal
 from neuroseqret.processes.time_scale import TimeScale
+from neuroseqret.training import budget
 from neuroseqret.training.task import TrainingTask
 
 _MOST_MARKS = 64  # most classes of marks in the neural process
 _CHUNK = 2048  # sequences whose vectors are held at once
+_FEATURES = 0.2  # most of a budget for the features of the corpus
+_TIMED = 256  # sequences that tell how long features take
 BANK_SCALE = 0.5  # of the features of the bank against those of the tables, which are fewer
 
 
@@ -52,7 +55,7 @@ class SelfAttention(Embedder, Resumable):
     """
 
     name: ClassVar[str] = "self"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     preset_versions: ClassVar[dict[str, int]] = {"paper": 1}
     settings: SelfAttentionSettings
 
@@ -95,14 +98,24 @@ class SelfAttention(Embedder, Resumable):
         self.network = RelevanceNetwork(self.classes, fixed, self.settings, self.horizon, weights, groups)
 
     def _affordable(self, task: TrainingTask) -> TrainingTask:
-        """Return the task with as much of the corpus as has room in memory."""
+        """Return the task with as much of the corpus as has room in memory, and as the budget has time for."""
         crops = any(member.crops for member in self.settings.projection.members)
         rng = np.random.default_rng([task.seed, 7])
         versions = 1 + CROPS * crops
         rows = affordable_rows(len(task.corpus), self.network.size, versions, rng)
+        if task.max_seconds is not None:
+            seconds = self._seconds_per_sequence(task.corpus[some_rows(rows, _TIMED, rng)])
+            rows = some_rows(rows, max(_TIMED, int(_FEATURES * task.max_seconds / max(seconds, 1e-9))), rng)
         if len(rows) == len(task.corpus):
             return task
         return replace(task, corpus=task.corpus[rows], labels=task.relevance.select_corpus(rows))
+
+    def _seconds_per_sequence(self, some: EventSequences) -> float:
+        """Return how long the features of a sequence take, on average."""
+        self.fixed_features(some[:1])  # the first call may compile
+        begun = budget.now()
+        self.fixed_features(some)
+        return (budget.now() - begun) / len(some)
 
     def fixed_features(self, sequences: EventSequences) -> Tensor | None:
         """Return the features that need no training, bank before tables: (sequences, features)."""

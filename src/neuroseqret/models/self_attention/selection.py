@@ -28,7 +28,7 @@ from neuroseqret.measures.ranking_measures import average_precision, ndcg
 from neuroseqret.models.presets import SelfAttentionSettings
 from neuroseqret.models.self_attention.metric import Layout, Metric
 from neuroseqret.models.self_attention.metric_fitting import fit_metric, number_of_groups
-from neuroseqret.models.self_attention.vectors import TrainingVectors
+from neuroseqret.models.self_attention.vectors import TrainingVectors, some_rows
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.task import TrainingTask
 
@@ -128,13 +128,13 @@ def _judge(
     shuffled = rng.permutation(task.answerable_train_rows)
     out, kept = np.split(shuffled, [round(share * len(shuffled))])
     seen, unseen = np.flatnonzero(~held), np.flatnonzero(held)
-    unseen = _some(unseen, _MOST_RANKED, rng)
+    unseen = some_rows(unseen, _MOST_RANKED, rng)
     learned = task.relevance.select_corpus(seen)
     if not len(unseen) or not (learned.counts[kept] > 0).any():
         return None
     asked = np.concatenate([out, task.validation_rows])
     truth = task.relevance.select_corpus(unseen)
-    asked = _some(asked[truth.counts[asked] > 0], _MOST_QUERIES // 2, rng)
+    asked = some_rows(asked[truth.counts[asked] > 0], _MOST_QUERIES // 2, rng)
     pseudo, pseudo_truth, hidden = _pseudo_queries(task, unseen, _MOST_QUERIES - len(asked), rng)
     if len(asked) + len(pseudo) < _FEWEST_QUERIES:
         return None
@@ -177,7 +177,7 @@ def _pseudo_queries(
     if labels is None or number <= 0:
         return none
     sources = source_codes(task.corpus)[unseen]
-    rows = _some(np.arange(len(unseen)), 2 * number, rng)
+    rows = some_rows(np.arange(len(unseen)), 2 * number, rng)
     hidden = sources[rows, None] == sources
     relevant = (labels[unseen[rows], None] == labels[unseen]) & (labels[unseen[rows], None] >= 0) & ~hidden
     useful = np.flatnonzero(relevant.any(1))[:number]
@@ -189,10 +189,6 @@ def _joined(first: Relevance, table: npt.NDArray[np.bool_]) -> Relevance:
     _, rows = np.nonzero(table)
     offsets = np.concatenate([first.offsets, first.offsets[-1] + np.cumsum(table.sum(1))]).astype(np.int64)
     return Relevance(offsets, np.concatenate([first.rows, rows]), first.corpus_size)
-
-
-def _some(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
-    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
 def _named(weights: Weights) -> list[float]:

@@ -58,5 +58,9 @@ def random_crops(sequences: EventSequences, rng: np.random.Generator) -> EventSe
 
 def affordable_rows(number: int, size: int, versions: int, rng: np.random.Generator) -> IntArray:
     """Return which of `number` sequences to learn from: all, or a random part whose vectors fit into memory."""
-    most = max(1, MOST_NUMBERS // max(1, size * versions))
-    return np.arange(number) if number <= most else np.sort(rng.choice(number, most, replace=False))
+    return some_rows(np.arange(number), max(1, MOST_NUMBERS // max(1, size * versions)), rng)
+
+
+def some_rows(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
+    """Return the rows, or a random part of them in order if there are more than `most`."""
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
