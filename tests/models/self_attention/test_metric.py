@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from neuroseqret.models.presets import MemberSettings, ProjectionSettings
-from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened
 from neuroseqret.models.self_attention import group_probabilities
+from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened
 from neuroseqret.models.self_attention.metric import Layout, Metric
 from neuroseqret.models.self_attention.projection import Projection
 

@@ -356,8 +356,6 @@ def test_a_corpus_of_many_groups_is_told_apart_by_probabilities():
 def many_groups(seed: int, each: int, groups: int = 300) -> EventSequences:
     """Groups that differ in pace alone."""
     rng = np.random.default_rng(seed)
-    lists = [
-        (np.cumsum(rng.lognormal(0.02 * g, 0.1, 6)), np.zeros(6, int)) for g in range(groups) for _ in range(each)
-    ]
+    lists = [(np.cumsum(rng.lognormal(0.02 * g, 0.1, 6)), np.zeros(6, int)) for g in range(groups) for _ in range(each)]
     names = [f"m{seed}-{i}" for i in range(len(lists))]
     return EventSequences.from_lists(lists, ids=names, groups=[f"g{i // each}" for i in range(len(lists))])
