@@ -14,7 +14,12 @@ def unit(rng, n, d=16):
     return v / np.linalg.norm(v, axis=1, keepdims=True)
 
 
-OPTIONS = {"hyperplanes": {}, "rotation": {"iterations": 10}, "network": {"steps": 20, "batch": 64}}
+OPTIONS = {
+    "trees": {"levels": 4},
+    "hyperplanes": {},
+    "rotation": {"iterations": 10},
+    "network": {"steps": 20, "batch": 64},
+}
 
 
 @pytest.mark.parametrize("bits", [1, 7, 63, 64, 65, 130])

@@ -22,6 +22,7 @@ Hash functions, embedding to code of R bits:
 
     codes.py              the contract `HashFunction`, and how bits lie in words
     hashes.py             all hash functions by name: `make_hash`, `load_hash`
+    median_trees.py       median trees: buckets that stay small and keep neighbours together, learned
     hyperplanes.py        random hyperplanes
     rotation.py           PCA-ITQ
     hash_network.py       the paper's trainable hash; its objective is in hash_objective.py
@@ -37,6 +38,7 @@ from neuroseqret.candidates.finders import FINDERS, choose_finder
 from neuroseqret.candidates.hamming import hamming_distances, nearest_codes, nearest_of
 from neuroseqret.candidates.hashes import HASHES, hash_class, load_hash, make_hash
 from neuroseqret.candidates.hyperplanes import RandomHyperplanes
+from neuroseqret.candidates.median_trees import MedianTrees
 from neuroseqret.candidates.rotation import RotationCodes
 from neuroseqret.candidates.settings import CandidateSettings
 
@@ -54,6 +56,7 @@ __all__ = [
     "Found",
     "HashFunction",
     "HashNetwork",
+    "MedianTrees",
     "RandomHyperplanes",
     "RotationCodes",
     "choose_finder",

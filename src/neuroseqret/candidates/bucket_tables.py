@@ -58,12 +58,24 @@ class BucketTables:
 
     @classmethod
     def build(
-        cls, codes: Codes, bits: int, tables: int = 10, length: int | None = None, target: float = 0.005, seed: int = 0
+        cls,
+        codes: Codes,
+        bits: int,
+        tables: int = 10,
+        length: int | None = None,
+        target: float = 0.005,
+        seed: int = 0,
+        positions: Rows | None = None,
     ) -> BucketTables:
-        """Build the tables; without `length` (L), take the smallest L that finds at most `target` of the corpus."""
+        """Build the tables; without `length` (L), take the smallest L that finds at most `target` of the corpus.
+
+        `positions` are bits per table, of which the first L are used; without them, random ones are.
+        """
         check_tables(bits, tables, length)
         rng = np.random.default_rng(seed)
-        drawn = np.stack([rng.permutation(bits) for _ in range(tables)]).astype(np.int32)
+        drawn = positions
+        if drawn is None:
+            drawn = np.stack([rng.permutation(bits) for _ in range(tables)]).astype(np.int32)
         if length is None:
             length = choose_length(codes, drawn, target)
         positions = np.ascontiguousarray(drawn[:, :length])

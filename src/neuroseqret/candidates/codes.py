@@ -25,6 +25,7 @@ from neuroseqret.storage.files import new_file
 
 Vectors = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.int32]
 
 FORMAT, FORMAT_VERSION = "neuroseqret-hash", "1"
 
@@ -83,6 +84,11 @@ class HashFunction(ABC):
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return {"bits": self.bits}
+
+    def table_positions(self, tables: int, seed: int = 0) -> Rows:
+        """Return the bits that each bucket table looks at, most important first: (tables, at most R)."""
+        rng = np.random.default_rng(seed)
+        return np.stack([rng.permutation(self.bits) for _ in range(tables)]).astype(np.int32)
 
     def encode(self, embeddings: Vectors, chunk: int = 65536) -> Codes:
         """Return the codes, (n, ceil(R / 64)) words, computed in chunks: margins take 32 times their memory."""

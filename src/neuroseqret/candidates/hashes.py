@@ -11,6 +11,7 @@ from neuroseqret.errors import UserError
 
 #: Name to "module:class". A class is imported when it is first asked for, because the network needs torch.
 HASHES = {
+    "trees": "neuroseqret.candidates.median_trees:MedianTrees",
     "hyperplanes": "neuroseqret.candidates.hyperplanes:RandomHyperplanes",
     "rotation": "neuroseqret.candidates.rotation:RotationCodes",
     "network": "neuroseqret.candidates.hash_network:HashNetwork",
@@ -26,9 +27,9 @@ def hash_class(name: str) -> type[HashFunction]:
     return found
 
 
-def make_hash(name: str, bits: int = 64, **options: Any) -> HashFunction:
-    """Return a hash function that is not fitted yet: `hyperplanes`, `rotation` or `network`."""
-    return hash_class(name)(bits=bits, **options)
+def make_hash(name: str, bits: int | None = None, **options: Any) -> HashFunction:
+    """Return a hash function that is not fitted yet: `trees`, `hyperplanes`, `rotation` or `network`."""
+    return hash_class(name)(**({} if bits is None else {"bits": bits}), **options)
 
 
 def load_hash(file: str | PathLike[str]) -> HashFunction:
