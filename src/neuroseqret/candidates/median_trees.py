@@ -74,7 +74,7 @@ class MedianTrees(HashFunction):
         self.thresholds = np.empty((trees, (1 << grown) - 1), np.float32)  # of every bucket, level after level
         found = np.zeros(len(pairs), np.int64)  # earlier trees that keep a pair together
         for tree in range(trees):
-            learned = self._learn(some, pairs, 0.5**found, rng)
+            learned = self._learn(some, pairs, np.exp2(-found.astype(np.float64)), rng)
             self.directions[:, tree * self.levels : (tree + 1) * self.levels] = learned
             projected = matrix @ learned
             bucket = np.zeros(len(matrix), np.int64)
