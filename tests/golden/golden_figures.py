@@ -77,6 +77,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     **{name: _made(name, steps=15) for name in ("rmtpp", "sahp", "thp", "rank-rmtpp", "rank-sahp", "rank-thp")},
 }
 HASHES: dict[str, dict[str, Any]] = {
+    "trees": {"levels": 8},
     "hyperplanes": {},
     "rotation": {},
     "network": {"steps": 20},

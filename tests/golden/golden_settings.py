@@ -22,6 +22,7 @@ METHODS: dict[str, tuple[str, str]] = {
     **{name: (name, "default") for name in methods.BASELINES},
 }
 HASHES: dict[str, tuple[str, dict[str, Any]]] = {
+    "trees": ("trees", {}),
     "hyperplanes": ("hyperplanes", {}),
     "rotation": ("rotation", {}),
     "network": ("network", {}),

@@ -90,3 +90,45 @@ def extra_terms(h, v):
 
 def nearest_centre(v, centres):
     return max(range(len(centres)), key=lambda c: (float(np.dot(v, centres[c])), -c))
+
+
+def split_value(values):
+    """A threshold with half of the values above it (of 2 k + 1, k + 1); a hair below the lower middle one at a tie."""
+    ordered = sorted(float(v) for v in values)
+    below, above = ordered[len(ordered) // 2 - 1], ordered[len(ordered) // 2]
+    return (below + above) / 2 if above - below > 2e-5 else below - 1e-5
+
+
+def tree_bits(rows, directions):
+    """Bits of every row in one median tree: every bucket is split at its own median, level after level.
+
+    A bucket of fewer than two rows is split at the median of all rows.
+    """
+    bits = [() for _ in rows]
+    for direction in np.asarray(directions).T:
+        values = [float(np.dot(row, direction)) for row in rows]
+        thresholds = {}
+        for bucket in set(bits):
+            inside = [v for v, b in zip(values, bits, strict=True) if b == bucket]
+            thresholds[bucket] = split_value(inside if len(inside) > 1 else values)
+        bits = [(*b, int(v > thresholds[b])) for v, b in zip(values, bits, strict=True)]
+    return bits
+
+
+def nearest_pairs(rows, number):
+    """Every row with each of its nearest others by dot product."""
+    pairs = []
+    for row, vector in enumerate(rows):
+        others = [other for other in range(len(rows)) if other != row]
+        others.sort(key=lambda other: -float(np.dot(vector, rows[other])))
+        pairs += [(row, other) for other in others[:number]]
+    return pairs
+
+
+def kept_together(pairs, bits, earlier):
+    """The weighted number of pairs with equal bits: 2^-a for a pair that has equal bits in a earlier trees."""
+    total = 0.0
+    for one, other in pairs:
+        found = sum(tree[one] == tree[other] for tree in earlier)
+        total += 2.0**-found * (bits[one] == bits[other])
+    return total

@@ -40,13 +40,13 @@ class HammingFinder(Finder):
         return np.arange(len(embeddings), dtype=np.int32)
 
     @staticmethod
-    def _write_codes(folder: Path, embeddings: Vectors, settings: CandidateSettings) -> Codes:
-        """Fit and save the hash function; save and return the codes of all rows."""
+    def _write_codes(folder: Path, embeddings: Vectors, settings: CandidateSettings) -> tuple[HashFunction, Codes]:
+        """Fit and save the hash function, save the codes of all rows; return both."""
         hash_function = settings.new_hash().fit(embeddings[:_FITTED_ON])
         hash_function.save(folder / HASH_FILE)
         codes = hash_function.encode(embeddings)
         np.save(folder / CODES_FILE, codes)
-        return codes
+        return hash_function, codes
 
     @classmethod
     def open(cls, folder: Path, embeddings: Vectors) -> Self:
@@ -88,9 +88,14 @@ class BucketFinder(HammingFinder):
 
     @classmethod
     def write(cls, folder: Path, embeddings: Vectors, settings: CandidateSettings) -> Order:
-        codes = cls._write_codes(folder, embeddings, settings)
+        hash_function, codes = cls._write_codes(folder, embeddings, settings)
         tables = BucketTables.build(
-            codes, settings.bits, settings.tables, settings.table_bits, target=settings.fraction
+            codes,
+            hash_function.bits,
+            settings.tables,
+            settings.table_bits,
+            target=settings.fraction,
+            positions=hash_function.table_positions(settings.tables),
         )
         tables.save(folder)
         return np.arange(len(embeddings), dtype=np.int32)

@@ -27,6 +27,7 @@ Vectors = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int32]
 
+MAX_BITS = 1024
 FORMAT, FORMAT_VERSION = "neuroseqret-hash", "1"
 
 
@@ -50,8 +51,8 @@ def unpack_bits(codes: Codes, bits: int) -> npt.NDArray[np.bool_]:
 
 def check_bits(bits: int) -> None:
     """Raise a `UserError` if codes cannot have so many bits."""
-    if not 1 <= bits <= 1024:
-        raise UserError(f"a hash code must have 1 to 1024 bits, not {bits}")
+    if not 1 <= bits <= MAX_BITS:
+        raise UserError(f"a hash code must have 1 to {MAX_BITS} bits, not {bits}")
 
 
 class HashFunction(ABC):

@@ -15,9 +15,9 @@ bucket of this tree:
 .. math::
     w_l = \arg\max_w \sum_{(c, c') \in N, \, b(c) = b(c')} 2^{-a(c, c')} \, [bit_w(c) = bit_w(c')]
 
-a(c, c') is the number of earlier trees whose last bucket holds both: the candidates of a query are the union of its M
-buckets, so a pair that was found already counts less. Half of the random directions are drawn from a normal
-distribution. The others are differences of two sequences, which lie where the sequences differ.
+a(c, c') is the number of earlier trees that keep both together down to buckets of eight rows: the candidates of a query
+are the union of its M buckets, so a pair that was found already counts less. Half of the random directions are drawn
+from a normal distribution. The others are differences of two sequences, which lie where the sequences differ.
 
 Bits r = m L, ..., m L + L - 1 of a code are the levels of tree m; a bucket table takes the first bits of one tree.
 Levels below the last one that has at least one row per bucket split at the median of all rows.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from neuroseqret.candidates.bucket_tables import check_tables
-from neuroseqret.candidates.codes import HashFunction, check_bits
+from neuroseqret.candidates.codes import MAX_BITS, HashFunction, check_bits
 from neuroseqret.candidates.hashes import make_hash
 from neuroseqret.errors import UserError
 
+BITS = 64  # of a code
+LEVELS = 16  # of a median tree
 Method = Literal["auto", "exhaustive", "cells", "buckets", "hamming"]
 
 
@@ -22,9 +24,9 @@ class CandidateSettings(BaseModel):
     candidates: Method = "auto"
     fraction: float = 0.01  # share of the corpus to compare, and ...
     at_least: int = 2000  # ... the number of sequences to compare if that share is smaller
-    hash: Literal["network", "rotation", "hyperplanes"] = "network"
+    hash: Literal["network", "trees", "rotation", "hyperplanes"] = "network"
     hash_preset: str | None = None  # of the hash network
-    bits: int = 64  # R, bits of a code
+    bits: int | None = None  # R, bits of a code; None: `BITS`, with trees `LEVELS` per table if that fits
     tables: int = 10  # M, number of bucket tables
     table_bits: int | None = None  # L, bits of a bucket table; None: chosen by corpus size and `fraction`
 
@@ -33,13 +35,31 @@ class CandidateSettings(BaseModel):
         check_share(self.fraction, self.at_least)
         if self.hash_preset is not None and self.hash != "network":
             raise UserError(f"hash_preset works with the hash 'network' only, not with {self.hash!r}; leave it out")
-        check_bits(self.bits)
-        check_tables(self.bits, self.tables, self.table_bits)
+        check_tables(MAX_BITS, self.tables, None)
+        check_bits(self.code_bits)
+        if self.hash != "trees":
+            check_tables(self.code_bits, self.tables, self.table_bits)
+            return
+        if self.code_bits % self.tables:
+            raise UserError(
+                f"with the hash 'trees' every bucket table has a tree of its own, so the bits must be a multiple of "
+                f"{self.tables} tables, not {self.bits}; leave out bits"
+            )
+        check_tables(self.code_bits // self.tables, self.tables, self.table_bits)
+
+    @property
+    def code_bits(self) -> int:
+        """Bits of a code."""
+        if self.bits is not None:
+            return self.bits
+        return self.tables * min(LEVELS, MAX_BITS // self.tables) if self.hash == "trees" else BITS
 
     def new_hash(self) -> HashFunction:
         """Return the hash function of these settings, not fitted yet."""
-        options = {} if self.hash_preset is None else {"preset": self.hash_preset}
-        return make_hash(self.hash, self.bits, **options)
+        options: dict[str, Any] = {} if self.hash_preset is None else {"preset": self.hash_preset}
+        if self.hash == "trees":
+            options["levels"] = self.code_bits // self.tables
+        return make_hash(self.hash, self.code_bits, **options)
 
 
 def check_share(fraction: float, at_least: int) -> None:

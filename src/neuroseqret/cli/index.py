@@ -57,9 +57,11 @@ def create(
         "network",
         "--hash",
         metavar="NAME",
-        help="Hash function for buckets and hamming: network, rotation or hyperplanes.",
+        help="Hash function for buckets and hamming: network, trees, rotation or hyperplanes.",
     ),
-    bits: int = typer.Option(64, "--bits", metavar="N", min=1, help="Bits of a hash code."),
+    bits: int | None = typer.Option(
+        None, "--bits", metavar="N", min=1, help="Bits of a hash code. By default 64; with trees 16 per bucket table."
+    ),
     tables: int = typer.Option(10, "--tables", metavar="N", min=1, help="Number of bucket tables."),
     table_bits: int | None = typer.Option(
         None,

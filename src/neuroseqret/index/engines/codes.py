@@ -26,7 +26,7 @@ class EngineCodes:
     @property
     def bits(self) -> int:
         """Bits of a code as the engine holds it: whole words, of which the last bits may be unused."""
-        return -(-self.settings.bits // 64) * 64
+        return -(-self.settings.code_bits // 64) * 64
 
     def encode(self, embeddings: Vectors) -> list[bytes]:
         """Return one code per embedding."""
