@@ -50,6 +50,30 @@ def typical_gaps(sequences: EventSequences) -> TypicalGaps | None:
     return low, middle, high
 
 
+def wrong_gaps(
+    sequences: EventSequences,
+    known: TypicalGaps | None,
+    unit: str | None,
+    file: str | PathLike[str] | None = None,
+) -> DataError | None:
+    """Return what is wrong if the times look like another unit than the model's (`known`, in `unit`), else None."""
+    gaps = gaps_of(sequences) if known is not None else np.empty(0)
+    if known is None or not len(gaps):
+        return None
+    low, usual, high = known
+    found = float(np.median(gaps))
+    ratio = found / usual
+    if 1 / FACTOR < ratio < FACTOR or low <= found <= high:
+        return None
+    own = sequences.time_unit or unit
+    times = f"{max(ratio, 1 / ratio):,.0f} times {'longer' if ratio > 1 else 'shorter'}"
+    problem = (
+        f"the typical gap between events is {_said(found, own)}, {times} than the {_said(usual, unit)} "
+        "that the model learned from"
+    )
+    return DataError(problem, file=file, remedy="check the unit of the times, and convert them if it is another one")
+
+
 def check_gaps(
     sequences: EventSequences,
     known: TypicalGaps | None,
@@ -59,26 +83,13 @@ def check_gaps(
     file: str | PathLike[str] | None = None,
     stacklevel: int = 2,
 ) -> bool:
-    """Warn if the times look like another unit than the model's (`known`, in `unit`); with `strict` raise instead.
+    """Warn if the times look like another unit than the model's; with `strict` raise instead.
 
     Return whether they look right.
     """
-    gaps = gaps_of(sequences) if known is not None else np.empty(0)
-    if known is None or not len(gaps):
+    error = wrong_gaps(sequences, known, unit, file)
+    if error is None:
         return True
-    low, usual, high = known
-    found = float(np.median(gaps))
-    ratio = found / usual
-    if 1 / FACTOR < ratio < FACTOR or low <= found <= high:
-        return True
-    own = sequences.time_unit or unit
-    times = f"{max(ratio, 1 / ratio):,.0f} times {'longer' if ratio > 1 else 'shorter'}"
-    problem = (
-        f"the typical gap between events is {_said(found, own)}, {times} than the {_said(usual, unit)} "
-        "that the model learned from"
-    )
-    remedy = "check the unit of the times, and convert them if it is another one"
-    error = DataError(problem, file=file, remedy=remedy)
     if strict:
         raise error
     warnings.warn(str(error), TimeUnitWarning, stacklevel=stacklevel + 1)

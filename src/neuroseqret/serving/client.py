@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
+from neuroseqret.data.gaps import TimeUnitWarning
 from neuroseqret.data.meaning import Meaning, UnknownMarks, unknown_marks_choice
 from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.data.windows import Events
@@ -125,6 +127,7 @@ class RemoteIndex:
                 for query in asked[begin : begin + _QUERIES]
             ]
             reply = self._post("/v1/search", {"queries": part, **options})
+            _warn(reply)
             found += [_hits(result, self.get) for result in reply["results"]]
         return found[0] if one else found
 
@@ -227,6 +230,7 @@ class RemoteIndex:
                 ARROW,
                 parameters={"unknown_marks": "keep"},  # decided here
             )
+            _warn(reply)
             done += Added(reply["added"], reply["already_there"], reply["replaced"])
             sent += len(batch)
             if progress is not None:
@@ -281,6 +285,12 @@ def _as_json(one: EventSequence) -> dict[str, Any]:
     marks: list[Any] = one.marks.tolist() if names is None else [names[mark] for mark in one.marks.tolist()]
     found = {"id": one.id, "times": one.times.tolist(), "marks": marks, "start": one.start, "end": one.end}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _warn(reply: Mapping[str, Any]) -> None:
+    """Repeat the server's warnings here, where the caller sees them."""
+    for said in reply.get("warnings", []):
+        warnings.warn(said, TimeUnitWarning, stacklevel=3)
 
 
 def _hits(result: Mapping[str, Any], fetch: Callable[[Sequence[str]], EventSequences]) -> Hits:

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from neuroseqret.serving.keys import SCOPES, Key, KeyRing
-from neuroseqret.serving.limits import Quotas, RateLimit
+from neuroseqret.serving.limits import Quotas, RateLimit, SharedCounts
 from neuroseqret.serving.problems import Problem
 from neuroseqret.serving.settings import ServerSettings
 
@@ -34,7 +34,9 @@ class Gate:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.ring = None if settings.keys is None else KeyRing(settings.keys)
-        self.rates, self.quotas = RateLimit(settings.rate, 2 * settings.rate), Quotas()
+        file = settings.counts
+        kept = [None if file is None else SharedCounts(file, table) for table in ("rates", "quotas")]
+        self.rates, self.quotas = RateLimit(settings.rate, 2 * settings.rate, kept[0]), Quotas(counts=kept[1])
 
     def passed(self, scope: Scope) -> Caller:
         """Return who calls; raise a problem if the call may not pass."""

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 
@@ -149,6 +149,7 @@ def _run_workers(settings: ServerSettings, bound: socket.socket, started: Callab
         signal.signal(number, stop)
     with tempfile.TemporaryDirectory(prefix="neuroseqret-") as counters:  # where workers add up what they count
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = counters
+        settings = replace(settings, counts=Path(counters) / "counts.sqlite")
         _supervise(settings, bound, started, lambda: stopping)
 
 
@@ -186,7 +187,9 @@ def _work() -> None:
     """Run one worker process, as the settings in its environment say."""
     told = orjson.loads(os.environ[_SETTINGS])
     bound = socket.socket(fileno=told.pop("descriptor"))
-    paths = {name: Path(told[name]) for name in ("index", "keys", "tls_cert", "tls_key", "audit") if told[name]}
+    paths = {
+        name: Path(told[name]) for name in ("index", "keys", "tls_cert", "tls_key", "audit", "counts") if told[name]
+    }
     several = {"rerank": tuple(map(Path, told["rerank"])), "origins": tuple(told["origins"])}
     _serve(ServerSettings(**{**told, **paths, **several, "limits": Limits(**told["limits"])}), bound, lambda: None)
 

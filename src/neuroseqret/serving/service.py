@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from neuroseqret.candidates.finder import Rows
+from neuroseqret.data.gaps import wrong_gaps
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.windows import part
 from neuroseqret.errors import UserError
@@ -267,8 +268,15 @@ class Service:
                 "milliseconds": {step: round(1000 * seconds, 3) for step, seconds in job.steps.items()},
                 "batch": batch,
                 "version": view.version,
+                "warnings": self.warnings_of(queries) if isinstance(request.asked[0], EventsQuery) else [],
             }
         )
+
+    def warnings_of(self, sequences: EventSequences) -> list[str]:
+        """Say if the times of sequences look like another unit than the model's."""
+        card = self.index.model.card
+        wrong = None if card is None else wrong_gaps(sequences, card.typical_gaps, card.time_unit)
+        return [] if wrong is None else [str(wrong)]
 
     def _moved(self, query: EventsQuery | IndexedQuery, vector: np.ndarray, view: View) -> np.ndarray:
         """Return the query's embedding, moved by the judgements that came with it."""

@@ -180,6 +180,7 @@ class SearchReply(BaseModel):
     milliseconds: dict[str, float]
     batch: int
     version: int
+    warnings: list[str] = Field([], description="Such as times that look like another unit than the model's.")
 
 
 class ExplainRequest(Strict):
@@ -236,6 +237,7 @@ class AddReply(BaseModel):
     replaced: int
     version: int
     errors: list[RowError] = []
+    warnings: list[str] = []
 
 
 class RemoveRequest(Strict):

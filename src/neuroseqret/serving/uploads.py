@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from neuroseqret.data.gaps import wrong_gaps
 from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
@@ -38,6 +39,7 @@ class Upload:
     most_bytes: int
     done: Added = field(default_factory=Added)
     errors: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def run(self, kind: str, body: IO[bytes]) -> dict[str, Any]:
         """Add a body; return what was done. What was committed before an error stays and is named in it."""
@@ -57,9 +59,14 @@ class Upload:
             raise problem from error
         finally:
             body.close()
-        return {**asdict(self.done), "errors": self.errors, "version": self.index.view().version}
+        found = {**asdict(self.done), "errors": self.errors, "warnings": self.warnings}
+        return {**found, "version": self.index.view().version}
 
     def _add(self, batch: EventSequences) -> None:
+        card = self.index.model.card
+        if card is not None and not self.warnings:  # one is enough
+            wrong = wrong_gaps(batch, card.typical_gaps, card.time_unit)
+            self.warnings += [] if wrong is None else [str(wrong)]
         self.done += self.index.add(batch, self.upsert, unknown_marks=self.unknown_marks)
 
     # ---------------------------------------------------------------- columns
