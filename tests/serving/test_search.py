@@ -7,6 +7,8 @@ import threading
 import pytest
 
 import neuroseqret as nsr
+from neuroseqret.data.gaps import TimeUnitWarning
+from serving.running_server import RunningServer
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +157,21 @@ def test_mistakes_are_named(server, body, said):
     assert said in problem["detail"], problem
     assert headers["content-type"] == "application/problem+json"
     assert problem["request"] == headers["x-request-id"]
+
+
+def test_times_in_another_unit_come_back_with_a_warning(server, index, served_data, own_index, tmp_path):
+    query = served_data[0].queries[0]
+    assert server.post("/v1/search", {"query": as_query(query)})["warnings"] == []
+    wrong = as_query(query)
+    wrong |= {name: None for name in ("start", "end")} | {"times": [1e6 * time for time in wrong["times"]]}
+    (said,) = server.post("/v1/search", {"query": wrong})["warnings"]
+    assert "times longer than" in said
+    assert "check the unit" in said
+    with RunningServer(own_index, log=tmp_path / "log") as running:
+        added = running.post("/v1/sequences", {"sequences": [{"id": "new", **wrong}]})
+        assert (added["added"], added["warnings"]) == (1, [said])
+        slow = nsr.EventSequences.from_lists([(wrong["times"], query.marks)], mark_names=query.mark_names)
+        remote = nsr.connect(running.url)
+        for verb in (remote.search, remote.add):
+            with pytest.warns(TimeUnitWarning, match="times longer than"):
+                verb(slow)
