@@ -163,7 +163,7 @@ def test_times_in_another_unit_come_back_with_a_warning(server, index, served_da
     query = served_data[0].queries[0]
     assert server.post("/v1/search", {"query": as_query(query)})["warnings"] == []
     wrong = as_query(query)
-    wrong |= {name: None for name in ("start", "end")} | {"times": [1e6 * time for time in wrong["times"]]}
+    wrong |= dict.fromkeys(("start", "end")) | {"times": [1e6 * time for time in wrong["times"]]}
     (said,) = server.post("/v1/search", {"query": wrong})["warnings"]
     assert "times longer than" in said
     assert "check the unit" in said
