@@ -94,9 +94,9 @@ class Session {
 
   ask(query: Query): void {
     this.brush = null;
-    const { theme, k, expand, exhaustive, onlyLiked, align } = this.state;
+    const { theme, k, expand, exhaustive, rerank, onlyLiked, align } = this.state;
     this.undone = [];
-    this.set({ ...EMPTY, theme, k, expand, exhaustive, onlyLiked, align, query });
+    this.set({ ...EMPTY, theme, k, expand, exhaustive, rerank, onlyLiked, align, query });
     scrollTo(0, 0);
   }
 
@@ -106,11 +106,11 @@ class Session {
 
   /** Search again if what is asked has changed. */
   async search(): Promise<void> {
-    const { query, k, filters, expand, exhaustive, liked, disliked, onlyLiked } = this.state;
+    const { query, k, filters, expand, exhaustive, rerank, liked, disliked, onlyLiked } = this.state;
     if (!this.info) return;
     const relevant = liked;
     const notRelevant = onlyLiked ? [] : disliked;
-    const asked = JSON.stringify([query, k, filters, expand, exhaustive, relevant, notRelevant]);
+    const asked = JSON.stringify([query, k, filters, expand, exhaustive, rerank, relevant, notRelevant]);
     if (asked === this.asked) return;
     const sameQuery = this.asked !== "" && JSON.stringify((JSON.parse(this.asked) as unknown[])[0]) === JSON.stringify(query);
     this.asked = asked;
@@ -125,7 +125,7 @@ class Session {
     const running = (this.running = new AbortController());
     this.searching = true;
     try {
-      const wanted = { query, k, filters, expand, exhaustive, rerank: false, relevant, notRelevant };
+      const wanted = { query, k, filters, expand, exhaustive, rerank, relevant, notRelevant };
       const [answer, stored] = await Promise.all([
         this.server.search(wanted, this.info.columns, this.marks, running.signal), this.stored(query)]);
       answer.query = stored ?? answer.query;

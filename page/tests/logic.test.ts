@@ -26,7 +26,7 @@ describe("address", () => {
   const full: State = {
     query: { kind: "slice", id: "a&b=c#<script>", from: 3, to: 9 }, find: "x y", make: "draw", seed: 7, k: 50,
     filters: [{ column: "kind", value: "jig & reel" }, { column: "age", value: 3 }, { column: "none", value: null }],
-    expand: true, exhaustive: true, align: "mark:leave <b>", rank: "events", group: "group", view: "summary", zoom: [-1.5, 20],
+    expand: true, exhaustive: true, rerank: "cross & co", align: "mark:leave <b>", rank: "events", group: "group", view: "summary", zoom: [-1.5, 20],
     chosen: "h[0:3]", liked: ["a", "b"], disliked: ["c"], onlyLiked: false, theme: "dark",
   };
   it("keeps everything", () => expect(read(`#${write(full)}`)).toEqual(full));

@@ -21,6 +21,7 @@ import pytest
 
 import neuroseqret as nsr
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.methods.registry import make
 from neuroseqret.models.self_attention.model import SelfAttention
 
 #: Names that a page must show as text. A script that ran would set `window.broken`.
@@ -57,12 +58,12 @@ def corpus() -> EventSequences:
 
 
 @contextmanager
-def serve(index: Path, log: Path) -> Iterator[str]:
+def serve(index: Path, log: Path, *options: str) -> Iterator[str]:
     """Run `neuroseqret serve` on a free port; give its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "neuroseqret", "serve", str(index), "--port", str(port)]
+    command = [sys.executable, "-m", "neuroseqret", "serve", str(index), "--port", str(port), *options]
     with log.open("wb") as said:
         process = subprocess.Popen(command, stdout=said, stderr=said, env=dict(os.environ))
     try:
@@ -109,10 +110,12 @@ def model() -> SelfAttention:
 
 @pytest.fixture(scope="session")
 def site(browser, model, tmp_path_factory) -> Iterator[str]:
-    """The address of a server over whole sequences."""
+    """The address of a server over whole sequences, with a second model to rerank with."""
     folder = tmp_path_factory.mktemp("page")
     nsr.Index.create(model, folder / "index", corpus())
-    with serve(folder / "index", folder / "log") as address:
+    given = corpus()[np.arange(40)]
+    make("histogram", "default").fit(given, given).save(folder / "second")
+    with serve(folder / "index", folder / "log", "--rerank", str(folder / "second")) as address:
         yield address
 
 

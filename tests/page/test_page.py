@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -145,7 +146,7 @@ def test_align_zoom_pan_and_the_address(tab):
 def test_rank_filter_and_group(tab):
     page = tab.open(f"#id={QUERY}")
     lines(page).first.wait_for()
-    page.get_by_label("Rank").select_option("title")
+    page.get_by_role("combobox", name=re.compile("^Rank")).select_option("title")
     titles = page.locator("ol .name").all_inner_texts()
     assert titles == sorted(titles, key=lambda title: int(title.split()[-1]) if title[-1].isdigit() else 0)
     page.get_by_label("Group").select_option("group")
@@ -300,6 +301,43 @@ def test_windows_are_shown_inside_their_sequence(browser, window_site):
     page.close()
 
 
+def test_a_second_model_reranks(tab):
+    page = tab.open(f"#id={QUERY}")
+    lines(page).first.wait_for()
+    settled(page)
+    first = page.locator(".name").all_inner_texts()
+    page.get_by_label("Rerank").select_option(label="with second")
+    until(page, lambda: "rerank=second" in page.url)
+    page.get_by_text("reranked").wait_for()
+    settled(page)
+    answer = call(tab.address, "/v1/search", {"query": {"id": QUERY}, "k": 20, "rerank": "second"})["results"][0]
+    assert answer["reranked"] >= 20
+    assert page.locator(".name").all_inner_texts()[1:] == [hit["metadata"]["title"] for hit in answer["hits"]]
+    assert page.locator(".name").all_inner_texts() != first
+    page.get_by_role("button", name="Why").first.click()
+    page.get_by_text("The rank follows second").wait_for()
+    accessible(page)
+    page.get_by_role("button", name="More like").first.click()
+    until(page, lambda: QUERY not in page.url)
+    lines(page).first.wait_for()
+    settled(page)
+    assert tab.bodies("/v1/search")[-1]["rerank"] == "second"  # kept for the next search
+    page.get_by_label("Rerank").select_option(label="no")
+    until(page, lambda: tab.bodies("/v1/search")[-1]["rerank"] is False)
+    tab.check()
+
+
+def test_times_in_another_unit_are_said(tab):
+    page = tab.open("#events=0_0!1_90000000!0_90000000!1_90000000!0_90000000")
+    page.get_by_role("status").get_by_text("check the unit of the times").wait_for()
+    fits(page)
+    accessible(page)
+    page = tab.open(f"#id={QUERY}")
+    lines(page).first.wait_for()
+    assert page.get_by_role("status").count() == 0
+    tab.check()
+
+
 #: Zooms frame by frame, as the wheel does; returns the milliseconds of each step with its drawing, sorted.
 ZOOM = """async () => {
   const axis = document.querySelectorAll('.axis')[1], box = axis.getBoundingClientRect(), spent = [];
@@ -315,6 +353,26 @@ ZOOM = """async () => {
 }"""
 
 
+#: Milliseconds between frames, sorted: of a page that does nothing, and of one that zooms in every frame.
+FRAMES = """async () => {
+  const axis = document.querySelectorAll('.axis')[1], box = axis.getBoundingClientRect();
+  const zoom = step => axis.dispatchEvent(
+    new WheelEvent('wheel', {deltaY: step % 60 < 30 ? -30 : 30, clientX: box.x + 200, clientY: box.y}));
+  const between = async work => {
+    const gaps = [];
+    let last = await new Promise(requestAnimationFrame);
+    for (let step = 0; step < 120; step++) {
+      work(step);
+      const now = await new Promise(requestAnimationFrame);
+      gaps.push(now - last);
+      last = now;
+    }
+    return gaps.sort((a, b) => a - b);
+  };
+  return [await between(() => 0), await between(zoom)];
+}"""
+
+
 def test_ten_thousand_events_stay_smooth(tab):
     page = tab.open(f"#id={QUERY}&k=10")
     lines(page).first.wait_for()
@@ -327,6 +385,10 @@ def test_ten_thousand_events_stay_smooth(tab):
     long = page.evaluate(ZOOM)
     # In one run on one machine, so that its load counts for both; the faster half, so that a pause counts for neither.
     assert sum(long[:15]) < 2.5 * sum(short[:15]) + 15 * 10, f"{long[7]:.0f} ms a step against {short[7]:.0f} ms"
+    idle, zooming = page.evaluate(FRAMES)
+    figures = f"{1000 / zooming[60]:.0f} frames a second while zooming against {1000 / idle[60]:.0f} at rest"
+    print(f"10,000 events: {figures}; {zooming[108]:.1f} ms between frames at the 90th of 100")
+    assert zooming[60] < 1.5 * idle[60], figures  # most frames are drawn in time
     lines(page).first.focus()
     page.keyboard.press("End")
     assert "event 10000 of 10000" in lines(page).first.get_attribute("aria-valuetext")

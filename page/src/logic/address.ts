@@ -27,6 +27,8 @@ export interface State {
   filters: Filter[];
   expand: boolean;
   exhaustive: boolean;
+  /** The second model that orders the best hits anew, by name; "" for none. */
+  rerank: string;
   align: Align;
   rank: string;
   group: string;
@@ -43,7 +45,7 @@ export interface State {
 }
 
 export const EMPTY: State = {
-  query: null, find: "", make: "", seed: 1, k: 20, filters: [], expand: false, exhaustive: false, align: "start", rank: "score", group: "",
+  query: null, find: "", make: "", seed: 1, k: 20, filters: [], expand: false, exhaustive: false, rerank: "", align: "start", rank: "score", group: "",
   view: "lines", zoom: null, chosen: "", liked: [], disliked: [], onlyLiked: true, theme: "",
 };
 
@@ -66,6 +68,7 @@ export function write(state: State): string {
   for (const filter of state.filters) out.append("where", JSON.stringify([filter.column, filter.value]));
   put("expand", String(state.expand), "false");
   put("exhaustive", String(state.exhaustive), "false");
+  put("rerank", state.rerank, "");
   put("align", state.align, EMPTY.align);
   put("rank", state.rank, EMPTY.rank);
   put("group", state.group, "");
@@ -96,6 +99,7 @@ export function read(fragment: string): State {
     filters: given.getAll("where").flatMap(readFilter),
     expand: given.get("expand") === "true",
     exhaustive: given.get("exhaustive") === "true",
+    rerank: given.get("rerank") ?? "",
     align: ["start", "end", "clock"].includes(align) || align.startsWith("mark:") ? (align as Align) : EMPTY.align,
     rank: given.get("rank") ?? EMPTY.rank,
     group: given.get("group") ?? "",

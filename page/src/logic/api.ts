@@ -50,6 +50,8 @@ export interface Answer {
   comparisons: number;
   reranked: number;
   milliseconds: Record<string, number>;
+  /** Such as times that look like another unit than the model's. */
+  warnings: string[];
 }
 
 interface RawSequence {
@@ -84,7 +86,7 @@ export interface Wanted {
   filters: Filter[];
   expand: boolean;
   exhaustive: boolean;
-  rerank: boolean;
+  rerank: string;
   relevant: string[];
   notRelevant: string[];
 }
@@ -130,14 +132,15 @@ export class Server {
       where: wanted.filters.length ? whereText(wanted.filters) : undefined,
       expand: wanted.expand,
       exhaustive: wanted.exhaustive,
-      rerank: wanted.rerank,
+      rerank: wanted.rerank || false,
       fields: ["events", ...columns.map((column) => column.name)],
     };
-    type Raw = Omit<Answer, "query" | "hits" | "milliseconds"> & { query: RawSequence; hits: RawHit[] };
-    const reply = await this.ask<{ results: Raw[]; milliseconds: Record<string, number> }>("POST", "v1/search", body, signal);
+    type Raw = Omit<Answer, "query" | "hits" | "milliseconds" | "warnings"> & { query: RawSequence; hits: RawHit[] };
+    const reply = await this.ask<{ results: Raw[]; milliseconds: Record<string, number>; warnings: string[] }>(
+      "POST", "v1/search", body, signal);
     const [result] = reply.results;
-    const milliseconds = reply.milliseconds ?? {};
-    return { ...result, milliseconds, query: sequenceOf(result.query, marks), hits: result.hits.map((raw) => hitOf(raw, marks)) };
+    const { milliseconds, warnings } = reply;
+    return { ...result, milliseconds, warnings, query: sequenceOf(result.query, marks), hits: result.hits.map((raw) => hitOf(raw, marks)) };
   }
 
   async explain(query: Query, hits: string[], marks: Marks): Promise<Map<string, Explanation>> {
