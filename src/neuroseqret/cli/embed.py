@@ -8,6 +8,7 @@ import typer
 
 from neuroseqret.cli.console import print_json, progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
+from neuroseqret.cli.places import DEVICE, device_named
 from neuroseqret.errors import UserError
 
 RAY = typer.Option(
@@ -32,6 +33,7 @@ def embed(
     unknown_marks: str = UNKNOWN_MARKS,
     ray: str | None = RAY,
     strict: bool = STRICT,
+    device: str | None = DEVICE,
     as_json: bool = typer.Option(False, "--json", help="Print what was written as JSON."),
 ) -> None:
     """Write the vectors of sequences to a Parquet file.
@@ -54,9 +56,13 @@ def embed(
 
     if out.suffix != ".parquet":
         raise UserError(f"{out}: vectors are written as Parquet; call it {out.stem}.parquet")
+    if ray is not None and device is not None:
+        raise UserError("--device is about this machine; leave it out with --ray")
     choice, loaded = unknown_marks_choice(unknown_marks), methods.load(model)
     if not isinstance(loaded, Embedder):
         raise UserError(f"{model}: a {loaded.name!r} model has no embeddings, it only scores pairs; use a 'self' model")
+    if device is not None:
+        loaded.to(device_named(device))
     role: Role = "query" if query else "corpus"
     count, known = 0, loaded.trained_card()
     read = progress(scan_or_read(sequences, **file_options(column, time_format)), "embedding")

@@ -16,7 +16,16 @@ from neuroseqret.cli.embed import RAY
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import SMALLEST, finite
-from neuroseqret.cli.places import meaning_of, name_of, open_folder, open_index, strictness
+from neuroseqret.cli.places import (
+    DEVICE,
+    device_named,
+    meaning_of,
+    move_model,
+    name_of,
+    open_folder,
+    open_index,
+    strictness,
+)
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -104,6 +113,7 @@ def create(
     ),
     unknown_marks: str = UNKNOWN_MARKS,
     strict: bool = STRICT,
+    device: str | None = DEVICE,
     as_json: bool = JSON,
 ) -> None:
     """Create an index of a corpus.
@@ -116,6 +126,8 @@ def create(
 
     if step is not None and window is None and window_duration is None:
         raise UserError("--step needs --window or --window-duration; add one of them or leave out --step")
+    if device is not None:
+        device_named(device)  # report the error before anything is written
     card = read_card(model)
     batches = _scan(corpus, card.meaning, file_options(column, time_format), unknown_marks)
     first = list(islice(batches, 1))  # report a bad file before anything is written
@@ -125,6 +137,7 @@ def create(
     settings |= {"hash": hash_name, "bits": bits, "tables": tables, "table_bits": table_bits}
     settings |= {"window_events": window, "window_duration": window_duration, "window_step": step}
     made = Index.create(model, target, engine=engine, **settings)
+    move_model(made, device)
     _add(made, chain(first, batches), corpus, upsert=False, as_json=as_json, **strictness(made, strict))
 
 
@@ -138,6 +151,7 @@ def add(
     unknown_marks: str = UNKNOWN_MARKS,
     ray: str | None = RAY,
     strict: bool = STRICT,
+    device: str | None = DEVICE,
     as_json: bool = JSON,
 ) -> None:
     """Add sequences to an index.
@@ -145,6 +159,9 @@ def add(
     Sequences that are already in the index are skipped, so after an interruption just run the command again.
     """
     index = open_index(folder)
+    if ray is not None and device is not None:
+        raise UserError("--device is about this machine; leave it out with --ray")
+    move_model(index, device)
     batches = _scan(corpus, meaning_of(index), file_options(column, time_format), unknown_marks)
     if ray is None:
         _add(index, batches, corpus, upsert, as_json, **strictness(index, strict))

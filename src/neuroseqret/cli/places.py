@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,6 +45,32 @@ def name_of(index: Index | RemoteIndex) -> str:
     from neuroseqret.index import Index
 
     return index.name if isinstance(index, Index) else index.url
+
+
+DEVICE = typer.Option(
+    None, "--device", metavar="NAME", help="Device to compute vectors on: cpu, cuda or mps. GPUs are untested."
+)
+
+
+def move_model(index: Index | RemoteIndex, device: str | None) -> None:
+    """Move the model of an index to the device that `--device` names."""
+    from neuroseqret.index import Index
+
+    if device is None:
+        return
+    if not isinstance(index, Index):
+        raise UserError("--device works on the folder of an index; a server computes where it runs, so leave it out")
+    index.model.to(device_named(device))
+
+
+def device_named(name: str) -> str:
+    """Return a name given with `--device`; raise a `UserError` if it is none of those, or absent."""
+    from neuroseqret.models.devices import DEVICES, usable
+
+    if name not in DEVICES:
+        raise UserError(f"no device is called {name!r}; choose one of {', '.join(DEVICES)}")
+    usable(name)
+    return name
 
 
 def strictness(index: Index | RemoteIndex, strict: bool) -> dict[str, Any]:

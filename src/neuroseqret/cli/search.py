@@ -10,7 +10,7 @@ import typer
 from neuroseqret.cli.console import file_name_of, progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
 from neuroseqret.cli.hits_output import FORMATS, print_hits
-from neuroseqret.cli.places import meaning_of, open_index, strictness
+from neuroseqret.cli.places import DEVICE, meaning_of, move_model, open_index, strictness
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def search(
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
     strict: bool = STRICT,
+    device: str | None = DEVICE,
 ) -> None:
     """Search an index with query sequences.
 
@@ -87,6 +88,7 @@ def search(
     if sequences is None and (query or limit is not None or column or time_format):
         raise UserError("--query, --limit, --column and --time-format are about a file; leave them out with --id")
     index = open_index(folder)
+    move_model(index, device)
     if explain is not None and isinstance(index, Index):
         from neuroseqret.explanation import explainable
 

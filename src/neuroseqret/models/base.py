@@ -35,6 +35,7 @@ from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.task import TrainingTask
 
 if TYPE_CHECKING:
+    import torch
     from matplotlib.figure import Figure
 
 Scores = npt.NDArray[np.float32]
@@ -167,6 +168,12 @@ class RelevanceModel(ABC):
     @abstractmethod
     def compute_scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
         """Return scores (queries, candidates); the marks of the sequences have the method's numbers."""
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move a trained method to a device; most methods compute on the CPU only, and raise a `UserError`."""
+        if str(device) != "cpu":
+            raise UserError(f"a {self.name!r} model computes on the CPU only; leave out the device {str(device)!r}")
+        return self
 
     def __repr__(self) -> str:
         parts = [] if self.preset is None else [f"preset {self.preset!r}"]

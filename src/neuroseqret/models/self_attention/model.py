@@ -24,6 +24,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Resumable, Role, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
+from neuroseqret.models.devices import usable
 from neuroseqret.models.presets import Part, SelfAttentionSettings, settings_of
 from neuroseqret.models.self_attention.fitting import Fitting, unwarped, with_similarity
 from neuroseqret.models.self_attention.network import MAX_EVENTS, RelevanceNetwork
@@ -145,7 +146,7 @@ class SelfAttention(Embedder, Resumable):
         `fit` always trains on the CPU.
         """
         self._require_fitted()
-        self.network.to(device)
+        self.network.to(usable(device))
         return self
 
     @torch.inference_mode()
