@@ -86,8 +86,8 @@ CASES = [
     Case("self", 32, phase="joint", options=two_phases),
     Case("cross", 32, batch=2 * 128, options=memory),
     Case("hash-cross", 32, batch=2 * 128, options=memory),
-    Case("cross", 64, batch=16 * 9, preset="paper", options=literal),  # 16 queries, 8 candidates each
-    Case("hash-cross", 64, batch=16 * 9, preset="paper", options=literal),
+    Case("cross", 64, batch=16 * 9, preset="paper-literal", options=literal),  # 16 queries, 8 candidates each
+    Case("hash-cross", 64, batch=16 * 9, preset="paper-literal", options=literal),
 ]
 
 

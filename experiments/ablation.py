@@ -13,13 +13,15 @@ from experiments.plan import View
 from experiments.variants import variant_fit
 from neuroseqret.evaluation.significance import holm
 
+#: The preset whose parts are left out in the paper's way, and the six scores.
+BASE = "paper-literal"
 PAPER = {
-    "paper": "the whole model",
-    "paper-similarity-only": "−Δx(q, c) − Δt(U(q), c)",
-    "paper-kernel-only": "κ(q, c)",
-    "paper-no-times": "κ(q, c) − γ Δx(q, c)",
-    "paper-no-marks": "κ(q, c) − γ Δt(U(q), c)",
-    "paper-no-unwarping": "without U",
+    BASE: "the whole model",
+    f"{BASE}-similarity-only": "−Δx(q, c) − Δt(U(q), c)",
+    f"{BASE}-kernel-only": "κ(q, c)",
+    f"{BASE}-no-times": "κ(q, c) − γ Δx(q, c)",
+    f"{BASE}-no-marks": "κ(q, c) − γ Δt(U(q), c)",
+    f"{BASE}-no-unwarping": "without U",
 }
 DEFAULT = {
     "default": "the whole model",
@@ -55,7 +57,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         "Holm's correction over the table). The test does not cover seeds: a difference within their deviation may be "
         "chance. The last column is the mean over the sets on which both were measured. The paper's ablation is of "
         "CrossAttn; this one is of SelfAttn, whose score has the same terms.",
-        "### The paper's six scores (preset `paper`)",
+        f"### The paper's six scores (preset `{BASE}`)",
         _table(measured, PAPER),
         _similarity_term(measured),
         "### The default preset with one part changed at a time",
@@ -94,8 +96,8 @@ def _table(every_seed: Measured, variants: dict[str, str]) -> str:
 def _similarity_term(measured: Measured) -> str:
     """Return the main result about the paper's score in words."""
     first = measured.with_seeds({0})
-    alone = _known([gain(first, data, "paper-kernel-only", "paper") for data in measured.data])
-    term = _known([gain(first, data, "paper-similarity-only", "paper") for data in measured.data])
+    alone = _known([gain(first, data, f"{BASE}-kernel-only", BASE) for data in measured.data])
+    term = _known([gain(first, data, f"{BASE}-similarity-only", BASE) for data in measured.data])
     if not alone or not term:
         return ""
     better, mean = of(_higher(alone), len(alone)), _mean(alone)
@@ -107,7 +109,7 @@ def _similarity_term(measured: Measured) -> str:
     return (
         f"In words: κ alone has a higher MAP than the whole score on {better} sets; the average difference is "
         f"{number(mean, '+.1f')} points. The similarity term alone differs from the whole score by "
-        f"{number(_mean(term), '+.1f')} points. So in `paper` {meaning}."
+        f"{number(_mean(term), '+.1f')} points. So in `{BASE}` {meaning}."
     )
 
 
@@ -136,16 +138,14 @@ def findings(measured: Measured) -> list[Finding]:
     """Return the paper's claims about its ablation."""
     measured = measured.with_seeds({0})
     losses = {
-        name: _known([gain(measured, data, name, "paper") for data in measured.data])
-        for name in PAPER
-        if name != "paper"
+        name: _known([gain(measured, data, name, BASE) for data in measured.data]) for name in PAPER if name != BASE
     }
     cells = [g for row in losses.values() for g in row]
     if not cells:
         return [Finding("The whole score is best on all sets; without κ it is far worse; U helps.", "")]
     added = _known([gain(measured, data, "unwarping", "neural") for data in measured.data])
-    unmarked = _known([gain(measured, data, "paper-no-marks", "paper-no-times") for data in measured.data])
-    no_unwarping = losses["paper-no-unwarping"]
+    unmarked = _known([gain(measured, data, f"{BASE}-no-marks", f"{BASE}-no-times") for data in measured.data])
+    no_unwarping = losses[f"{BASE}-no-unwarping"]
     return [
         Finding(
             "The whole score is best on all sets, and without κ it is far worse.",
@@ -162,7 +162,7 @@ def findings(measured: Measured) -> list[Finding]:
         ),
         Finding(
             "Without the unwarping U, MAP is lower on all sets.",
-            f"leaving U out of `paper` lowers MAP on {of(_lower(no_unwarping), len(no_unwarping))} sets and raises it "
+            f"leaving U out of `{BASE}` lowers MAP on {of(_lower(no_unwarping), len(no_unwarping))} sets and raises it "
             f"on {_higher(no_unwarping)}; putting U into `neural` raises it on {of(_higher(added), len(added))} and "
             f"lowers it on {_lower(added)}",
         ),

@@ -114,7 +114,7 @@ def marks(measured: Measured, measure: str, corpus: str, view: View) -> dict[tup
 def beside_the_paper(measured: Measured) -> str:
     """Return the paper's MAP beside ours, in the paper's protocol."""
     view = View(protocol="sampled")
-    rows: list[Row] = [("rank-thp", "default"), *((m, p) for p in ("paper", "default") for m in MODELS)]
+    rows: list[Row] = [("rank-thp", "default"), *((m, p) for p in plan.PRESETS for m in MODELS)]
     shared = [data for data in measured.data if data in paper_values.SETS]
     if not shared:
         return ""
@@ -140,7 +140,7 @@ def findings(measured: Measured) -> list[Finding]:
     view = View(protocol="sampled")
     second = {
         f"`cross ({preset})` is above `self ({preset})` on": measured.above(("cross", preset), ("self", preset), view)
-        for preset in ("paper", "default")
+        for preset in plan.PRESETS
     }
     ranked = {
         f"`rank-{name}` is above `{name}` on": measured.above((f"rank-{name}", "default"), (name, "default"), view)
@@ -186,7 +186,7 @@ def _hashed(measured: Measured, view: View) -> Finding:
     """Check a claim: the paper calls the loss of Hash-CrossAttn significant, and its tables show none."""
     paper = [a - b for a, b in zip(paper_values.MAP["Hash-CrossAttn"], paper_values.MAP["CrossAttn"], strict=True)]
     found = []
-    for preset in ("paper", "default"):
+    for preset in plan.PRESETS:
         gains = measured.gains(("hash-cross", preset), ("cross", preset), view)
         if gains:
             low, high = (choose(gains, key=lambda data: gains[data]) for choose in (min, max))

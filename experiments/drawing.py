@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Okabe and Ito's colours without yellow, which is too light for a line on white, then a grey and a dark violet.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#8C8C8C", "#5D3A9B")
+#: Okabe and Ito's colours without yellow, which is too light for a line on white, then grey, dark violet and olive.
+COLOURS = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
+    *("#D55E00", "#000000", "#8C8C8C", "#5D3A9B", "#7A7A00"),
+)
 #: Shapes with the sizes at which they look equally large, and dashes that differ without colour.
-MARKERS = (("o", 5.5), ("s", 5.0), ("^", 6.0), ("D", 5.0), ("v", 6.0), ("*", 9.0), ("P", 7.0), ("X", 7.0), ("d", 7.0))
+MARKERS = (
+    *(("o", 5.5), ("s", 5.0), ("^", 6.0), ("D", 5.0), ("v", 6.0)),
+    *(("*", 9.0), ("P", 7.0), ("X", 7.0), ("d", 7.0), ("p", 6.5)),
+)
 DASHES: tuple[tuple[int, tuple[float, ...]], ...] = (
     (0, ()),
     (0, (6, 2)),
@@ -28,6 +34,7 @@ DASHES: tuple[tuple[int, tuple[float, ...]], ...] = (
     (0, (6, 1.5, 1, 1.5, 1, 1.5)),
     (0, (3, 1, 1, 1)),
     (0, (12, 2, 3, 2)),
+    (0, (2, 2, 8, 2)),
 )
 
 

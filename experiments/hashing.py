@@ -1,4 +1,4 @@
-"""`hashing`: how much of nDCG@10 each way to find candidates keeps, and how many comparisons it saves."""
+"""`hashing`: how much of nDCG@10 and recall@10 each way to find candidates keeps, and how many comparisons it saves."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments import drawing
-from experiments.hash_curve import BITS, LENGTHS, TABLES, WAYS, K, Point, Vectors, curve
+from experiments.hash_curve import BITS, LENGTHS, LEVELS, SEEDS, TABLES, WAYS, K, Point, Vectors, curve
 from experiments.lab import Lab, Piece
-from experiments.markdown import NOTHING, Finding, bold_best, counted, decimals, number, picture, table
+from experiments.markdown import NOTHING, Finding, bold_best, counted, decimals, listed, number, picture, table
 from experiments.measured import DIFFERENT, Measured
 from experiments.plan import Fit, View
 from experiments.result_cells import Result
@@ -30,11 +30,13 @@ NAMES = {
     "paper-without-redundancy": "without η3 (redundancy)",
     "rotation": "ITQ",
     "default": "default objective",
+    "trees": "median trees (ours)",
     "multi-probe": "multi-probe (ITQ codes)",
     "cells": "cells (as in the index)",
 }
 SPACING = 1.5  # least factor between two points of a curve that get a marker
 SHARES = (0.1, 0.02)  # shares of the corpus at which the tables read the curves
+MEASURES = ("nDCG@10", "recall@10")
 
 Curves = dict[tuple[str, str], list[Point]]
 
@@ -81,7 +83,8 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             "nDCG@10 of test queries, as a share of exhaustive search (the star), against the factor by which "
             "comparisons are reduced. All ways search the embeddings of `self (default)`, seed 0, corpus seen. The "
             f"bucket methods are the paper's: {TABLES} tables of L bits of a {BITS}-bit code; the union of the query's "
-            f"buckets is ranked, and varying L from 1 to {LENGTHS[-1]} makes the curve. The paper's objective has the "
+            f"buckets is ranked, and varying L from 1 to {LENGTHS[-1]} makes the curve. Median trees have a tree of "
+            f"{LEVELS} bits for every table instead, of which L are used. The paper's objective has the "
             "weights η of the paper's table, or equal ones for a set that is not in it; an ablation scales the "
             "remaining weights to the same sum. Multi-probe visits further buckets, and cells are inverted lists with "
             "centres; for both, varying the number of wanted candidates makes the curve. Comparing with a centre "
@@ -89,29 +92,31 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             "bits are in use: a curve that ends early has many sequences with equal codes, which no number of bits can "
             "separate.",
             picture("hashing", "nDCG@10 against the reduction in comparisons, one panel per data set"),
-            "nDCG@10 in points at two shares of the corpus compared, read off the curves (linear in the logarithm of "
-            "the share). A dash means that a curve does not reach this share. Where two ways are compared, a curve "
-            "that does not reach the share counts as lower, and a set where neither reaches it is left out.",
-            *(_table(found, share) for share in SHARES),
+            "nDCG@10 and recall@10 in points at two shares of the corpus compared, read off the curves (linear in the "
+            "logarithm of the share); recall is of the ten best of exhaustive search. Curves of "
+            f"{listed([NAMES[way] for way in SEEDS])} are means over {max(SEEDS.values())} seeds of the hash. A "
+            "dash means that a curve does not reach this share or is not measured. Where two ways are compared, a "
+            "curve that does not reach the share counts as lower, and a set where neither reaches it is left out.",
+            *(_table(found, share, measure) for share in SHARES for measure in MEASURES),
         ]
     )
 
 
-def _table(found: Curves, share: float) -> str:
+def _table(found: Curves, share: float, measure: str) -> str:
     names = list(dict.fromkeys(data for data, _ in found))
-    ways = [way for way in WAYS if way != "exhaustive"]
+    ways = [way for way in WAYS if way != "exhaustive" and any(way == measured for _, measured in found)]
     columns = []
     for data in names:
-        values = [100 * at_share(found.get((data, way), []), share) for way in ways]
-        whole = 100 * at_share(found.get((data, "exhaustive"), []), 1)
+        values = [100 * at_share(found.get((data, way), []), share, measure) for way in ways]
+        whole = 100 * at_share(found.get((data, "exhaustive"), []), 1, measure)
         form = f".{decimals([whole, *values])}f"
         columns.append([number(whole, form), *bold_best([number(v, form) for v in values], values)])
     lines = [[NAMES[way], *cells] for way, *cells in zip(["exhaustive", *ways], *columns, strict=True)]
-    return table([f"{100 * share:g} % compared", *names], lines)
+    return table([f"{measure}, {100 * share:g} % compared", *names], lines)
 
 
-def at_share(points: list[Point], share: float) -> float:
-    """Return nDCG@10 of a curve at a share of comparisons, linear in log(share) between two points.
+def at_share(points: list[Point], share: float, measure: str = MEASURES[0]) -> float:
+    """Return a measure of a curve at a share of comparisons, linear in log(share) between two points.
 
     NaN if the curve does not reach this share.
     """
@@ -120,18 +125,22 @@ def at_share(points: list[Point], share: float) -> float:
         return float("nan")
     ordered = sorted(usable, key=lambda p: p["compared"])
     x = np.log([p["compared"] for p in ordered])
-    return float(np.interp(np.log(share), x, [p["nDCG@10"] for p in ordered]))
+    return float(np.interp(np.log(share), x, [p[measure] for p in ordered]))
 
 
 def findings(measured: Measured) -> list[Finding]:
-    """Return the paper's claims about hashing, checked at the first of `SHARES`."""
+    """Return the paper's claims about hashing, checked at the first of `SHARES`, and our trees everywhere."""
     found = curves(measured)
 
-    def above(first: str, second: str) -> tuple[int, int]:
+    def above(first: str, second: str, share: float = SHARES[0], measure: str = MEASURES[0]) -> tuple[int, int]:
         """Return on how many sets the first is higher, and how many sets at least one of the two curves reaches."""
         pairs = [
-            [np.nan_to_num(100 * at_share(found.get((data, way), []), SHARES[0]), nan=-1.0) for way in (first, second)]
-            for data in measured.data
+            [
+                np.nan_to_num(100 * at_share(found.get((d, way), []), share, measure), nan=-1.0)
+                for way in (first, second)
+            ]
+            for d in measured.data
+            if (d, first) in found and (d, second) in found
         ]
         reached = [(mine, theirs) for mine, theirs in pairs if max(mine, theirs) >= 0]
         return sum(mine - theirs >= DIFFERENT for mine, theirs in reached), len(reached)
@@ -141,6 +150,13 @@ def findings(measured: Measured) -> list[Finding]:
         f"{at}, the paper's objective is above hyperplanes on": above("paper", "hyperplanes"),
         "the default objective is above hyperplanes on": above("default", "hyperplanes"),
         "ITQ is above hyperplanes on": above("rotation", "hyperplanes"),
+        **{
+            f"our median trees are above hyperplanes in {measure} with {100 * share:g} % compared on": above(
+                "trees", "hyperplanes", share, measure
+            )
+            for share in SHARES
+            for measure in MEASURES
+        },
         "multi-probe is above ITQ without further buckets on": above("multi-probe", "rotation"),
     }
     terms = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 
 from experiments.cutting import Cut, cut_queries
 from experiments.outcomes import facts, failure, figures
-from experiments.plan import Fit, View, views
+from experiments.plan import BUDGETS, Fit, View, views
 from experiments.result_cells import Config, Result, ResultCells
-from experiments.variants import VARIANTS, variant
+from experiments.variants import VARIANTS, preset_for, variant
 from experiments.versions import versions_of
 from neuroseqret.errors import DataError
 from neuroseqret.evaluation.cache import folder_fingerprint, result_key
 from neuroseqret.evaluation.protocol import RankingTask, make_task
 from neuroseqret.evaluation.scoring import answer, answer_from
 from neuroseqret.methods import registry as methods
-from neuroseqret.models.base import RelevanceModel, Reranker, Scores
-from neuroseqret.models.presets import PAPER_TABLE
+from neuroseqret.models.base import RelevanceModel, Scores
+from neuroseqret.models.cross.second_stage import SecondStage
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.readers.data_folder import CORPUS, DataFolder, read_folder
 from neuroseqret.storage.files import new_file
@@ -100,12 +100,16 @@ class Lab:
 
     def fit_config(self, fit: Fit) -> Config:
         """Return everything that a fitted method depends on."""
-        found = {**fit.model_dump(), "content": self._content(fit.data), "max_seconds": self.max_seconds}
+        found = {**fit.model_dump(), "content": self._content(fit.data), "max_seconds": self.budget(fit)}
         if fit.variant:
             found["settings"] = VARIANTS[fit.variant][1]
         if fit.method in SECOND_STAGES:
             found["second_stage"] = SECOND_STAGE
         return _versioned(found)
+
+    def budget(self, fit: Fit) -> float:
+        """Return the most seconds of training; a second stage gets a share of them on top of its first stage."""
+        return self.max_seconds * BUDGETS.get(fit.preset, 1.0)
 
     def _content(self, data: str) -> str:
         if data not in self._contents:
@@ -186,7 +190,7 @@ class Lab:
         for view in wanted:
             task = self.task(fit, view)
             try:
-                if not _all_pairs(model, fit, view):
+                if not _all_pairs(model, view):
                     answers = answer(model, task, what=fit.method)
                 else:
                     if view.queries not in scores:
@@ -215,9 +219,16 @@ class Lab:
                 path.write_text(json.dumps(spent))
             return model, spent
 
+    def fit_with(self, fit: Fit, settings: Mapping[str, Any]) -> tuple[RelevanceModel, Result]:
+        """Return a fitted method with some settings of its own, and what fitting took. It is not kept."""
+        return self._trained(fit, methods.make(fit.method, fit.preset, **settings), self.max_seconds, {})
+
     def _fit(self, fit: Fit) -> tuple[RelevanceModel, Result]:
+        return self._trained(fit, *self._untrained(fit))
+
+    def _trained(self, fit: Fit, model: RelevanceModel, budget: float, before: Result) -> tuple[RelevanceModel, Result]:
+        """Train a method; `before` is what its first stage has taken."""
         task = self.task(fit, View())
-        model, budget, before = self._untrained(fit)
         begun, begun_cpu = time.monotonic(), time.process_time()
         with of_processor_time():  # so that other work on the machine does not shorten the training
             model.fit(
@@ -239,15 +250,15 @@ class Lab:
 
     def _untrained(self, fit: Fit) -> tuple[RelevanceModel, float, Result]:
         """Return a new model, its budget, and what its first stage (the SelfAttention of the same fit) has taken."""
-        preset = f"paper-{fit.data}" if fit.preset == "paper" and fit.data in PAPER_TABLE else fit.preset
+        preset = preset_for(fit.preset, fit.data)
         if fit.variant:
-            return variant(fit.variant, fit.data), self.max_seconds, {}
+            return variant(fit.variant, fit.data), self.budget(fit), {}
         if fit.method in SECOND_STAGES:
             first, spent = self.fitted(fit.model_copy(update={"method": "self"}))
             assert isinstance(first, SelfAttention)
             model = methods.make(fit.method, preset, first_stage=first)
-            return model, SECOND_STAGE * self.max_seconds, spent
-        return methods.make(fit.method, preset), self.max_seconds, {}
+            return model, SECOND_STAGE * self.budget(fit), spent
+        return methods.make(fit.method, preset), self.budget(fit), {}
 
 
 def _versioned(config: Config) -> Config:
@@ -255,12 +266,12 @@ def _versioned(config: Config) -> Config:
     return config | {"versions": versions_of(config)}
 
 
-def _all_pairs(model: RelevanceModel, fit: Fit, view: View) -> bool:
+def _all_pairs(model: RelevanceModel, view: View) -> bool:
     """Return whether to score all pairs of queries and corpus at once; both protocols are read off that matrix.
 
     That is the same as asking for each protocol, and faster, with two exceptions. A second stage ranks the whole corpus
-    by reordering the best of its first stage. And the paper's second stages look at every pair, which takes too long.
+    by reordering the best of its first stage. And the cross-attention process looks at every pair, which takes long.
     """
-    if not isinstance(model, Reranker):
+    if not isinstance(model, SecondStage):
         return True
-    return view.protocol == "sampled" and fit.preset != "paper"
+    return view.protocol == "sampled" and model.settings.kind == "memory"

@@ -15,6 +15,10 @@ from neuroseqret.methods.registry import BASELINES, MODELS
 DETERMINISTIC = frozenset({"histogram", "mass", "sharp", "udtw"})
 #: Methods that are also asked with shortened queries: those of the paper's tables, and the strong simple ones.
 SHORTENED = frozenset({"histogram", "histogram-metric", "rank-rmtpp", "rank-thp", *MODELS})
+#: Presets of the models, in the order of the rows.
+PRESETS = ("paper-literal", "paper", "default")
+#: Budgets of presets, as multiples of the usual one. `paper` stops by itself, when validation stops rising.
+BUDGETS = {"paper": 2.0}
 CORPORA: tuple[Condition, ...] = ("seen", "unseen")
 
 
@@ -52,7 +56,7 @@ class View(BaseModel):
 
 def rows() -> list[tuple[str, str]]:
     """Return method and preset of every row of the accuracy table: baselines, then models, in the paper's order."""
-    models = [(name, preset) for preset in ("paper", "default") for name in MODELS]
+    models = [(name, preset) for preset in PRESETS for name in MODELS]
     return [(name, "default") for name in BASELINES] + models
 
 

@@ -14,12 +14,13 @@ from experiments import (
     runtime,
     second_stages,
     standing,
+    training_time,
     unwarping,
 )
 from experiments.lab import SECOND_STAGE
 from experiments.markdown import MISSING, details, listed, table
 from experiments.measured import DIFFERENT, Measured, label, row_fit
-from experiments.plan import CORPORA, DETERMINISTIC, View, rows
+from experiments.plan import BUDGETS, CORPORA, DETERMINISTIC, PRESETS, View, rows
 from neuroseqret.baselines.sharp import GAMMAS
 from neuroseqret.storage.files import new_file
 
@@ -31,6 +32,7 @@ EXPERIMENTS = {
     "queries": queries,
     "lengths": lengths,
     "runtime": runtime,
+    "training-time": training_time,
     "qualitative": qualitative,
 }
 CLAIMS = (accuracy, ablation, unwarping, hashing, queries, lengths, runtime, qualitative)
@@ -55,7 +57,9 @@ def text(measured: Measured, figures: Path | None = None) -> str:
 
 
 def _how(measured: Measured) -> str:
-    seconds, asked = (sorted({c[key] for c in measured.configs}) for key in ("max_seconds", "max_queries"))
+    usual = [c for c in measured.configs if c["preset"] not in BUDGETS]
+    seconds, asked = (sorted({c[key] for c in usual}) for key in ("max_seconds", "max_queries"))
+    longer = "; ".join(f"preset `{name}` may take {times:g} times as long" for name, times in BUDGETS.items())
     budget = "".join(f" --max-seconds {s:g}" for s in seconds[:1]) + "".join(f" --max-queries {n}" for n in asked[:1])
     several = f" (cells with several budgets are mixed: {listed([f'{s:g} s' for s in seconds])})" if seconds[1:] else ""
     return f"""# Results
@@ -72,15 +76,17 @@ run the experiments.
   leaves the cells as they are, so they come from {len(measured.commits)} commits.
 - **Seeds:** up to {measured.seeds} for methods that are trained; one for {listed(sorted(DETERMINISTIC))}, which are not
   trained, and one for the ablation, hashing, unwarping and the examples.
-- **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for all{several}.
+- **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for all{several};
+  {longer}, because it trains until validation stops rising.
   A second stage gets {100 * SECOND_STAGE:g} % more on top of its first stage. The budget does not cover what comes
   before and after training (features of the corpus, validation); the section "Run time" shows what was really spent.
 - **Queries:** test queries, at most {listed([str(n) for n in asked])} per set, the same for all methods.
 - **Hyper-parameters** were chosen on validation queries only, but not with equal effort. Each trained baseline had one
   search: three learning rates on two sets ([baselines.md](baselines.md)). `sharp` picks its gamma among {len(GAMMAS)}
   values on the validation queries of each set. Our `default` preset is one recipe for all sets, with nothing chosen per
-  set, but it had far more trials during development, which were not counted. `paper` had no search: it has the gamma,
-  delta, batch size and D of the paper's table, or the most common ones for a set that is not in the table.
+  set, but it had far more trials during development, which were not counted. `paper` and `paper-literal` had no
+  search: they have the gamma, delta, batch size and D of the paper's table, or the most common ones for a set that is
+  not in the table.
 
 {details("Commits and seeds", _commits_and_seeds(measured))}"""
 
@@ -130,7 +136,7 @@ def _found(measured: Measured) -> str:
                 "### Models and baselines",
                 standing.report(measured),
                 "### Second stages and first stages",
-                "\n".join(f"- {second_stages.verdict(measured, preset)}" for preset in ("default", "paper")),
+                "\n".join(f"- {second_stages.verdict(measured, preset)}" for preset in PRESETS[::-1]),
                 second_stages.losses(measured, "default"),
                 "### What the paper claims",
                 "Accuracy is measured in the paper's protocol with the corpus seen; ablation, single queries and "

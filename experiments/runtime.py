@@ -104,7 +104,7 @@ def _beside(measured: Measured) -> str:
     shared = [data for data in measured.data if data in paper_values.SETS]
     if not shared:
         return ""
-    rows: list[Row] = [(name, preset) for preset in ("paper", "default") for name in ("cross", "hash-cross")]
+    rows: list[Row] = [(name, preset) for preset in plan.PRESETS for name in ("cross", "hash-cross")]
     lines = [
         [f"paper: {name}, at most", *(f"{paper_values.value(paper_values.HOURS, name, d):g} h" for d in shared)]
         for name in paper_values.HOURS

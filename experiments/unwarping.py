@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PAPER_DATA = "audio"
 IDENTITY = 0.01  # a slope of U closer to 1 than this makes no visible change
-MODELS = {"paper": "paper", "unwarping": "neural with unwarping"}
+MODELS = {"paper-literal": "paper-literal", "unwarping": "neural with unwarping"}
 
 
 def measure(lab: Lab) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.plan import Fit
-from neuroseqret.models.presets import DEFAULT, PAPER_TABLE
+from neuroseqret.models.presets import DEFAULT, PRESETS
 from neuroseqret.models.self_attention.model import SelfAttention
 
 Variant = tuple[str, dict[str, Any]]
@@ -36,23 +36,27 @@ DEFAULT_VARIANTS: dict[str, Variant] = {
 
 #: The six scores of the paper's ablation, in the paper's order; the last is the whole model.
 PAPER_VARIANTS: dict[str, Variant] = {
-    "paper-similarity-only": ("paper", {"similarity": {"kernel": False, "gamma": 1.0}}),
-    "paper-kernel-only": ("paper", {"similarity": {"form": "none"}}),
-    "paper-no-times": ("paper", {"similarity": {"terms": "marks"}}),
-    "paper-no-marks": ("paper", {"similarity": {"terms": "times"}}),
-    "paper-no-unwarping": ("paper", {"unwarp": None}),
-    "paper": ("paper", {}),
+    "paper-literal-similarity-only": ("paper-literal", {"similarity": {"kernel": False, "gamma": 1.0}}),
+    "paper-literal-kernel-only": ("paper-literal", {"similarity": {"form": "none"}}),
+    "paper-literal-no-times": ("paper-literal", {"similarity": {"terms": "marks"}}),
+    "paper-literal-no-marks": ("paper-literal", {"similarity": {"terms": "times"}}),
+    "paper-literal-no-unwarping": ("paper-literal", {"unwarp": None}),
+    "paper-literal": ("paper-literal", {}),
 }
 
 VARIANTS: dict[str, Variant] = DEFAULT_VARIANTS | PAPER_VARIANTS
 
 
 def variant(name: str, data: str = "") -> SelfAttention:
-    """Return an untrained model; a variant of `paper` takes the values of the paper's table for that data set."""
+    """Return an untrained model; `data` is the data set that it is for, see `preset_for`."""
     preset, overrides = VARIANTS[name]
-    if preset == "paper" and data in PAPER_TABLE:
-        preset = f"paper-{data}"
-    return SelfAttention(preset, **overrides)
+    return SelfAttention(preset_for(preset, data), **overrides)
+
+
+def preset_for(preset: str, data: str) -> str:
+    """Return the preset with the values of the paper's table for that data set, if there is one."""
+    own = f"{preset}-{data}"
+    return own if own in PRESETS else preset
 
 
 def variant_fit(data: str, name: str, seed: int = 0) -> Fit:

@@ -1,5 +1,5 @@
-// The hash of everything the build is made of. The build carries it, and a Python test computes it again, so that
-// nobody can commit a page that is not the build of its source.
+// Hashes of everything the build is made of, and of the build. The build carries both, and a Python test computes them
+// again, so that nobody can commit a page that is not the build of its source.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +8,9 @@ import { join } from "node:path";
 export const SOURCES = ["fingerprint.ts", "index.html", "package-lock.json", "package.json", "src", "vite.config.ts"];
 
 /** SHA-256 over "path NUL length NUL content" of every file, in the order of the paths. */
-export function fingerprint(root: string): string {
+export function fingerprint(root: string, names: string[]): string {
   const hash = createHash("sha256");
-  for (const path of SOURCES.flatMap((name) => files(root, name)).sort()) {
+  for (const path of names.flatMap((name) => files(root, name)).sort()) {
     const content = readFileSync(join(root, path));
     hash.update(`${path}\0${content.length}\0`).update(content);
   }

@@ -1,14 +1,18 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
-import { fingerprint } from "./fingerprint.ts";
+import { fingerprint, SOURCES } from "./fingerprint.ts";
 
-/** Writes the hash of the source beside the build. */
+/** Writes the hashes of the source and of the built files beside the build. */
 function stamp(): Plugin {
   return {
     name: "stamp",
-    generateBundle() {
-      this.emitFile({ type: "asset", fileName: "source.sha256.txt", source: `${fingerprint(import.meta.dirname)}\n` });
+    writeBundle({ dir }) {
+      const source = fingerprint(import.meta.dirname, SOURCES);
+      const build = fingerprint(dir!, readdirSync(dir!));
+      writeFileSync(join(dir!, "sha256.txt"), `source ${source}\nbuild ${build}\n`);
     },
   };
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import ablation, hash_curve, plan
+from experiments import ablation, hash_curve, plan, training_time
 from experiments.plan import Fit, View
 from experiments.result_cells import ResultCells
 from experiments.variants import variant_fit
@@ -54,11 +54,18 @@ def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: i
         fit = Fit(data=one, method="self")
         for place, way in enumerate(hash_curve.WAYS):
             shares = [1.0] if way == "exhaustive" else [0.9, 0.3, 0.1, 0.03, 0.005]
-            points = [{"compared": s, "nDCG@10": 0.8 - 0.05 * place * (1 - s)} for s in shares]
+            kept = [0.8 - 0.05 * place * (1 - share) for share in shares]
+            points = [{"compared": s, "nDCG@10": k, "recall@10": k / 0.8} for s, k in zip(shares, kept, strict=True)]
             piece(cells, "hashing", fit, way, {"points": points}, way=way)
         piece(cells, "runtime", fit, "index", INDEX)
         piece(cells, "qualitative", fit, "self", _example(rng))
-    for name in ("paper", "unwarping"):
+    for one in (name for name in data if name in training_time.DATA):
+        for place, method in enumerate(training_time.METHODS):
+            fit = Fit(data=one, method=method, corpus="unseen")
+            for seconds in (training_time.SHORT, training_time.LONG):
+                result = ranking([0.3 + 0.05 * place] * 40, by_query=False) | {"fit_cpu_seconds": seconds}
+                piece(cells, "training-time", fit, f"{method}-{seconds:g}", result, seconds=seconds)
+    for name in ("paper-literal", "unwarping"):
         piece(cells, "unwarping", variant_fit(data[0], name), name, _unwarped(rng), model=name)
     return cells
 

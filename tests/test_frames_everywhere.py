@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import neuroseqret as nsr
-from neuroseqret.errors import UserError
+from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers.coercion import as_sequences, one_or_many
 
 TINY = {"warm_up": {"steps": 2}, "joint": {"steps": 2}, "head": {"steps": 5}}
@@ -65,6 +65,18 @@ def test_prepare_gives_a_data_folder_in_memory(kind, data, tmp_path):
     assert nsr.read_folder(tmp_path / "data").corpus == kept.corpus == data.corpus
 
 
+def test_prepare_repairs_what_is_asked(data):
+    shuffled = pd.DataFrame(log()).sample(frac=1, random_state=0)
+    with pytest.raises(DataError, match="repair with 'sort'"):
+        nsr.prepare(shuffled, **COLUMNS, query_share=0.5)
+    with pytest.warns(UserWarning, match="repaired: 24 sequences sorted"):
+        made = nsr.prepare(shuffled, **COLUMNS, query_share=0.5, repair="sort")
+    before, after = ({*one.corpus.ids.tolist(), *one.queries.ids.tolist()} for one in (data, made))
+    assert before == after
+    for sequence in made.corpus:
+        assert np.all(np.diff(sequence.times) >= 0)
+
+
 def test_prepare_takes_files_and_sequences_and_warns_without_groups(data, tmp_path):
     pd.DataFrame(log()).to_csv(tmp_path / "log.csv", index=False)
     assert nsr.prepare(tmp_path / "log.csv", **COLUMNS, query_share=0.5).queries.ids == data.queries.ids
@@ -75,6 +87,17 @@ def test_prepare_takes_files_and_sequences_and_warns_without_groups(data, tmp_pa
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nsr.prepare(whole.without_columns("team"), relevance="subsequences")
+
+
+@frames
+def test_prepare_reads_dates_in_other_formats(kind, data, tmp_path):
+    rows = log()
+    rows["when"] = [f"{when:%d.%m.%Y %H:%M:%S}" for when in rows["when"]]
+    made = nsr.prepare(kind(rows), **COLUMNS, query_share=0.5, time_format="%d.%m.%Y %H:%M:%S")
+    assert made.corpus == data.corpus
+    pd.DataFrame(rows).to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(UserError, match=r"time_format=\.\.\. of read or prepare"):
+        nsr.prepare(tmp_path / "log.csv", **COLUMNS)
 
 
 @frames
@@ -145,7 +168,14 @@ def test_no_sequences_are_no_sequences():
         (lambda m, i, d: i.search([(0.0, "open", 3)]), "an event is a pair (time, mark)"),
         (lambda m, i, d: i.search([(0.0, "open"), ("x", "read")]), "times of events are of different types"),
         (lambda m, i, d: i.search([[]]), "has no events; leave it out"),
-        (lambda m, i, d: i.search(pd.DataFrame(log())), "no column for the id"),
+        (
+            lambda m, i, d: i.search(pd.DataFrame(log())),
+            "no column for the id and the time and the mark; say --column id=...",
+        ),
+        (
+            lambda m, i, d: i.search(pd.DataFrame({"at": [1.0], "mark": ["a"]})),
+            "--column id=, None, if all rows are one",
+        ),
         (lambda m, i, d: i.search(d), "this is a data folder; pass its .queries or its .corpus"),
         (lambda m, i, d: i.search(d.queries, columns={"id": "x"}), "columns names the columns of a data frame"),
         (lambda m, i, d: i.add("corpus.parquet"), "read a file with neuroseqret.read"),
@@ -155,6 +185,13 @@ def test_no_sequences_are_no_sequences():
         (lambda m, i, d: nsr.make("histogram").fit(d, d.corpus), "a data folder, or queries and corpus; not both"),
         (lambda m, i, d: nsr.evaluate(pd.DataFrame(log()), "histogram"), "neuroseqret.prepare makes a data folder"),
         (lambda m, i, d: nsr.evaluate(d, [3]), "a method is a name, a model folder or a model, not int"),
+        (lambda m, i, d: nsr.evaluate(d, nsr.SelfAttention), "not a class; make one: SelfAttention()"),
+        (
+            lambda m, i, d: nsr.prepare({"a": [1]}, id="a"),
+            "a dictionary of columns is not a frame; pass EventSequences",
+        ),
+        (lambda m, i, d: nsr.prepare([(0.0, "a")], time_format="%d"), "leave it out for sequences"),
+        (lambda m, i, d: nsr.explain(nsr.SelfAttention(), d.queries[0], "u1"), "with index.get(id)"),
         (lambda m, i, d: nsr.evaluate("nowhere", "histogram"), "nowhere: not a data folder"),
         (lambda m, i, d: nsr.evaluate(d, "nothing"), "no method is called 'nothing'"),
     ],
@@ -179,6 +216,10 @@ def test_explain_takes_a_hit_a_list_of_pairs_and_a_frame(data, tmp_path):
     names = [data.queries.mark_names[mark] for mark in query.marks]
     frame = pd.DataFrame({"time": query.times, "mark": names})
     assert nsr.explain(model, frame, hits[0]).score == pytest.approx(why.score)
+    own = frame.rename(columns={"time": "when", "mark": "action"}).assign(user=query.id)
+    columns = {"id": "user", "time": "when", "mark": "action"}
+    assert nsr.explain(model, own, hits[0], columns=columns).score == pytest.approx(why.score)
+    assert nsr.explain(model, query, own, columns=columns).hit.id == query.id
     with pytest.raises(UserError, match=r"explain takes one hit, not 2; choose one of the hits, such as hits\[0\]"):
         nsr.explain(model, query, hits)
     with pytest.raises(UserError, match="explain takes one query, not"):
@@ -234,5 +275,5 @@ def test_methods_lists_what_each_method_can_do():
     from neuroseqret.methods import is_method
 
     assert is_method("gru")
-    with pytest.raises(UserError, match="'gru' has no such settings: max_steps: extra inputs are not permitted"):
+    with pytest.raises(UserError, match="'gru' has no setting 'max_steps'; `fit` takes seed and max_seconds"):
         nsr.make("gru", max_steps=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import pytest
 
@@ -26,7 +27,9 @@ def index(tmp_path):
 
 def drawn(figure):
     figure.canvas.draw()
-    return [text.get_text() for axes in figure.axes for text in (*axes.get_yticklabels(), axes.title, axes._left_title)]
+    return [text.get_text() for axes in figure.axes for text in (*axes.get_yticklabels(), axes.title)] + [
+        figure.get_suptitle()
+    ]
 
 
 def test_hits_as_frames(index):
@@ -48,6 +51,25 @@ def test_hits_print_short_and_without_none(index):
     assert "None" not in repr(hits[0])
     assert repr(hits[0]).startswith(f"Hit(1: {hits[0].id!r}, score=0.")
     assert repr(Hits([], "q", hits.report)).startswith("0 hits of 'q'")
+    nobody = index.search(id="s3", k=3, where="role = 'nobody'")
+    assert repr(nobody) == "0 hits of 's3': no sequence of the index matches"
+
+
+def test_hits_of_many_queries_are_one_table(index):
+    found = index.search(id=["s3", "s4"], k=3, where="role is not null")
+    frame = found.to_pandas()
+    assert frame["query"].tolist() == [hits.query for hits in found for _ in hits]
+    assert frame["score"].tolist() == [hit.score for hits in found for hit in hits]
+    assert found.to_arrow().column_names[:4] == ["query", "rank", "score", "id"]
+    assert found.to_polars().height == len(frame)
+    assert repr(found) == f"{found[0]!r}\n\n{found[1]!r}"
+    assert found._repr_html_().count("<svg") == 8
+    many = index.search(id=[f"s{n}" for n in range(8)], k=1)
+    assert repr(many).endswith("... and the hits of 3 more queries")
+    nobody = index.search([])
+    assert nobody == []
+    assert nobody.to_arrow().column_names == ["query", "rank", "score", "id"]
+    assert repr(nobody) == "no queries"
 
 
 def test_hits_in_html_have_a_time_line_per_row_and_nothing_is_markup(index):
@@ -73,6 +95,30 @@ def test_plots_are_figures_with_every_line(index):
     assert any("query" in text for text in texts)
     assert "s3" in drawn(hits.asked.plot())[0]
     assert "the first 20 of 30 sequences" in drawn(some_sequences(30).plot())
+
+
+def test_long_ids_are_told_apart_and_nothing_is_cut_off():
+    names = [f"shop.example/visitor/{n:04d}/a-rather-long-identifier-of-a-session-on-a-telephone" for n in range(3)]
+    events = [([0.0, 5.0, 9.0], [0, 1, 0])] * 3
+    corpus = nsr.EventSequences.from_lists(events, ids=names, groups=["people who only look"] * 3)
+    hits = Hits(
+        [Hit(name, 0.5, n, group="people who only look", fetch=lambda ids: corpus) for n, name in enumerate(names)],
+        names[0],
+        SearchReport("exhaustive", 3, 3),
+        corpus[0],
+    )
+    for figure in (hits.plot(), corpus[0].plot()):
+        figure.canvas.draw()
+        texts = [figure._suptitle, *figure.axes[0].get_yticklabels(), *figure.axes[0].texts]
+        for text in texts:
+            box = text.get_window_extent()
+            assert box.x0 >= 0, text.get_text()
+            assert box.x1 <= figure.bbox.width, text.get_text()
+            assert box.y1 <= figure.bbox.height, text.get_text()
+        boxes = [text.get_window_extent() for text in figure.axes[0].get_yticklabels()]
+        assert all(above.y0 >= below.y1 for above, below in pairwise(boxes))
+    labels = [text.get_text().replace("\n", "") for text in hits.plot().axes[0].get_yticklabels()]
+    assert all(name in label for name, label in zip(names, labels[1:], strict=True))
 
 
 def test_times_print_as_dates_or_durations():

@@ -34,8 +34,7 @@ def _inline(found: re.Match[str]) -> str:
 
 
 def _example(found: re.Match[str]) -> str:
-    lines = textwrap.dedent(re.sub(r" *# doctest:.*", "", found[0]))
-    return f"\n```pycon\n{lines}\n```\n"
+    return f"\n```pycon\n{textwrap.dedent(found[0])}\n```\n"
 
 
 class DocstringMath(Extension):

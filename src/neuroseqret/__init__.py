@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from neuroseqret.evaluation.evaluate import evaluate
     from neuroseqret.evaluation.report import Report
     from neuroseqret.explanation import Explanation, explain
-    from neuroseqret.index import Hit, Hits, Index
+    from neuroseqret.index import AllHits, Hit, Hits, Index
     from neuroseqret.methods.catalogue import catalogue as methods
     from neuroseqret.methods.registry import load, make
     from neuroseqret.models.cross.cross_attention import CrossAttention
@@ -41,7 +41,7 @@ _HOMES = {
     "evaluation.evaluate": ("evaluate",),
     "evaluation.report": ("Report",),
     "explanation": ("Explanation", "explain"),
-    "index": ("Hit", "Hits", "Index"),
+    "index": ("AllHits", "Hit", "Hits", "Index"),
     "methods.registry": ("load", "make"),
     "models.cross.cross_attention": ("CrossAttention",),
     "models.cross.hash_cross_attention": ("HashCrossAttention",),
@@ -56,6 +56,7 @@ _HOMES = {
 _MODULES = {name: f"neuroseqret.{module}" for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AllHits",
     "CrossAttention",
     "DataError",
     "DataFolder",

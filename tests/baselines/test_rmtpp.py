@@ -1,4 +1,4 @@
-"""RMTPP: recurrence, closed-form integral, truncated gradients, and EasyTPP where it is installed."""
+"""RMTPP: recurrence, closed-form integral, truncated gradients, agreement with EasyTPP."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_closed_form_equals_quadrature(network: RMTPPNetwork, slope: float) -> N
 
 def test_agrees_with_easytpp_on_the_same_weights(network: RMTPPNetwork) -> None:
     """With one mark both have the same intensity; EasyTPP integrates by samples."""
-    rmtpp = pytest.importorskip("easy_tpp.model.rmtpp")
+    from easy_tpp.model import rmtpp
+
     torch.manual_seed(1)
     network = RMTPPNetwork(1)
     peer = rmtpp.RMTPP.__new__(rmtpp.RMTPP)

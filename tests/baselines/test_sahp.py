@@ -1,4 +1,4 @@
-"""SAHP: gaps shift positions, the intensity converges, and EasyTPP where it is installed."""
+"""SAHP: gaps shift positions, the intensity converges, agreement with EasyTPP."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def test_intensity_runs_from_start_to_level(network: SAHPNetwork) -> None:
 
 
 def test_agrees_with_easytpp_on_the_same_weights(network: SAHPNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
-    sahp = pytest.importorskip("easy_tpp.model.sahp")
-    layers = pytest.importorskip("easy_tpp.model.baselayer")
+    from easy_tpp.model import baselayer as layers
+    from easy_tpp.model import sahp
+
     monkeypatch.setattr("neuroseqret.baselines.intensity.SAMPLES", 4000)
     peer = sahp.SAHP.__new__(sahp.SAHP)
     torch.nn.Module.__init__(peer)

@@ -1,4 +1,4 @@
-"""THP: time encoding, and EasyTPP's intensity and likelihood where it is installed."""
+"""THP: time encoding, agreement with EasyTPP in intensity and likelihood."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ def test_time_enters_as_waves_of_the_event_time() -> None:
 
 def test_agrees_with_easytpp_on_the_same_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """After an event at time 0 both intensities are the same; EasyTPP takes no account of t_i elsewhere."""
-    thp = pytest.importorskip("easy_tpp.model.thp")
-    layers = pytest.importorskip("easy_tpp.model.baselayer")
+    from easy_tpp.model import baselayer as layers
+    from easy_tpp.model import thp
+
     monkeypatch.setattr("neuroseqret.baselines.intensity.SAMPLES", 4000)
     torch.manual_seed(0)
     network = THPNetwork(3).eval()

@@ -98,3 +98,20 @@ def test_rows_saved_in_order_are_those_of_numpy(tmp_path):
 def test_settings_that_cannot_be_used_are_refused(options, words):
     with pytest.raises(UserError, match=words):
         CandidateSettings(**options).check()
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "bits"),
+    [
+        ({"candidates": "buckets"}, "trees", 160),
+        ({"candidates": "buckets", "hash_preset": "paper"}, "network", 64),
+        ({"candidates": "buckets", "hash": "hyperplanes"}, "hyperplanes", 64),
+        ({"candidates": "hamming"}, "network", 64),
+        ({}, "network", 64),
+    ],
+)
+def test_buckets_have_trees_unless_another_hash_is_named(options, name, bits):
+    settings = CandidateSettings(**options)
+    settings.check()
+    made = settings.new_hash()
+    assert (made.name, made.bits) == (name, bits)

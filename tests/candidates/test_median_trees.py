@@ -26,6 +26,18 @@ def bits_of_trees(fitted, rows):
     return bits.reshape(len(rows), fitted.bits // fitted.levels, fitted.levels).astype(int)
 
 
+def direction_of(fitted, tree):
+    """The direction of a bucket of a tree, from the bucket's bits."""
+
+    def direction(bucket):
+        level, number = len(bucket), int("".join(map(str, bucket)) or "0", 2)
+        if level < fitted.own:
+            return fitted.planes[tree, (1 << level) - 1 + number]
+        return fitted.directions[tree, level - fitted.own]
+
+    return direction
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(3, 70), levels=st.integers(1, 8), choices=st.integers(1, 4))
 def test_bits_are_those_of_the_naive_trees(seed, n, levels, choices):
@@ -33,12 +45,12 @@ def test_bits_are_those_of_the_naive_trees(seed, n, levels, choices):
     fitted = make_hash("trees", 2 * levels, levels=levels, choices=choices).fit(rows, seed=seed)
     found = bits_of_trees(fitted, rows)
     grown = min(levels, max(1, int(np.log2(n))))
+    assert fitted.own == (0 if n < 4 else min(levels, int(np.log2(n)) - 1))
     for tree in range(2):
-        directions = fitted.directions[:, tree * levels : (tree + 1) * levels]
-        expected = naive.tree_bits(rows, directions[:, :grown])
+        expected = naive.tree_bits(rows, direction_of(fitted, tree), grown)
         assert found[:, tree, :grown].tolist() == [list(bits) for bits in expected]
         for level in range(grown, levels):  # below, at the median of all rows
-            values = rows @ directions[:, level]
+            values = rows @ fitted.directions[tree, level - fitted.own]
             assert found[:, tree, level].tolist() == (values > naive.split_value(values)).astype(int).tolist()
 
 
@@ -48,21 +60,27 @@ def test_the_direction_that_keeps_most_neighbours_together_is_taken(seed, monkey
     offered = []
     draw = median_trees._draw
     monkeypatch.setattr(median_trees, "_draw", lambda *args: offered.append(draw(*args)) or offered[-1])
-    fitted = make_hash("trees", 12, levels=4, choices=8).fit(rows, seed=seed)
+    fitted = make_hash("trees", 9, levels=3, choices=8).fit(rows, seed=seed)
+    assert len(offered) == 3 * (1 + 2 + 4)
     pairs = naive.nearest_pairs(rows, median_trees.NEIGHBOURS)
     assert sorted(pairs) == sorted(map(tuple, median_trees.nearest_pairs(rows, median_trees.NEIGHBOURS).tolist()))
-    earlier = []
+    earlier, offers = [], iter(offered)
     for tree in range(3):
-        taken = fitted.directions[:, 4 * tree : 4 * tree + 4]
-        for level in range(4):
-            tried = [
-                naive.kept_together(pairs, naive.tree_bits(rows, np.c_[taken[:, :level], one]), earlier)
-                for one in offered[4 * tree + level].T
-            ]
-            mine = naive.kept_together(pairs, naive.tree_bits(rows, taken[:, : level + 1]), earlier)
-            assert mine == pytest.approx(max(tried))
-            assert max(tried) > min(tried)
-        earlier.append(naive.tree_bits(rows, taken[:, :3]))  # buckets of eight rows
+        direction = direction_of(fitted, tree)
+        for level in range(3):
+            bits = naive.tree_bits(rows, direction, level)
+            for bucket in sorted(set(bits)):
+                inside = [row for row in range(64) if bits[row] == bucket]
+                held = [(inside.index(a), inside.index(b)) for a, b in pairs if bits[a] == bits[b] == bucket]
+                before = [[one[row] for row in inside] for one in earlier]
+
+                def kept(w, inside=inside, held=held, before=before):
+                    return naive.kept_together(held, naive.tree_bits(rows[inside], lambda _: w, 1), before)
+
+                tried = [kept(w) for w in next(offers).T]
+                assert kept(direction(bucket)) == pytest.approx(max(tried))
+                assert level or max(tried) > min(tried)
+        earlier.append(naive.tree_bits(rows, direction, 3))  # buckets of eight rows
 
 
 def test_buckets_halve_with_every_level_where_hyperplanes_keep_groups_whole():
@@ -115,6 +133,30 @@ def test_equal_rows_and_single_rows_have_codes():
     for rows in (np.ones((1, 4), np.float32) / 2, np.ones((9, 4), np.float32) / 2):
         fitted = make_hash("trees", 8, levels=4).fit(rows)
         assert len(np.unique(fitted.encode(rows))) == 1
+
+
+def test_trees_are_above_hyperplanes_in_the_union_of_buckets_at_equal_comparisons():
+    """Groups of near sequences, as a learned metric makes them, of very different sizes."""
+    rng = np.random.default_rng(4)
+    sizes = rng.integers(20, 100, 16)
+    centres = np.repeat(rng.normal(size=(16, 24)), sizes, axis=0)
+    scale = rng.normal(size=(1, 24)) / np.arange(1, 25) ** 0.5
+    rows = unit(centres + scale * rng.normal(size=centres.shape))
+    corpus, queries = rows[::2], rows[1::20]
+    nearest = np.argsort(-queries @ corpus.T, axis=1)[:, :10]
+
+    def recall(name, options, lengths, share, seed):
+        fitted = make_hash(name, **options).fit(corpus, seed=seed)
+        mine, theirs = ((fitted.margins(part) > 0)[:, fitted.table_positions(10)] for part in (queries, corpus))
+        met = [(mine[:, None, :, :n] == theirs[None, :, :, :n]).all(-1).any(-1) for n in lengths]
+        found = [np.take_along_axis(one, nearest, 1).mean() for one in met][::-1]
+        return np.interp(np.log(share), np.log([one.mean() for one in met][::-1]), found)
+
+    of_trees, of_planes = {"bits": 80, "levels": 8}, {"bits": 64}
+    for share, more in ((0.1, 0.02), (0.02, 0.1)):
+        trees = np.mean([recall("trees", of_trees, range(2, 9), share, seed) for seed in range(2)])
+        planes = np.mean([recall("hyperplanes", of_planes, range(4, 40, 3), share, seed) for seed in range(2)])
+        assert trees > planes + more
 
 
 def test_mistakes_are_one_clear_line(tmp_path):

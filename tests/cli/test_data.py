@@ -38,7 +38,7 @@ def test_info_reports_flaws_instead_of_refusing(tmp_path: Path) -> None:
     write(bad, tmp_path / "bad.parquet")
     done = call("data", "info", str(tmp_path / "bad.parquet"))
     assert done.returncode == 0, done.stderr
-    assert "time decreases, 1 times; first: sequence s1: event 2" in " ".join(done.stdout.split())
+    assert "time decreases, once; first: sequence s1: event 2" in " ".join(done.stdout.split())
 
 
 def test_empty_cells_are_flaws_that_can_be_dropped(tmp_path: Path) -> None:
@@ -47,8 +47,9 @@ def test_empty_cells_are_flaws_that_can_be_dropped(tmp_path: Path) -> None:
     done = call("data", "info", str(source))
     printed = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stderr
-    assert "time not finite, 1 times; first: sequence a: event 0" in printed
-    assert "negative mark, 1 times; first: sequence a: event 1: mark is -1 or empty" in printed
+    assert "time not finite, once; first: sequence a: event 0" in printed
+    assert "negative mark, once; first: sequence a: event 1: mark is -1 or empty" in printed
+    assert "empty 1 33.3%" in printed
     done = call("data", "convert", str(source), str(target))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     source.write_text("id,time,mark\na,1,x\na,2,\n")
@@ -66,7 +67,7 @@ def test_info_of_times_that_are_no_numbers(tmp_path: Path, times: str) -> None:
     (tmp_path / "bad.csv").write_text("id,time,mark\n" + "".join(f"a,{time},x\n" for time in times.split()))
     done = call("data", "info", str(tmp_path / "bad.csv"))
     assert done.returncode == 0, done.stderr
-    assert "time not finite, 1 times" in done.stdout or times == "nan inf"
+    assert "time not finite, once" in done.stdout or times == "nan inf"
     assert ("1 to 1" in done.stdout) == ("1" in times)
 
 
@@ -199,6 +200,7 @@ def test_info_tells_what_looks_wrong(tmp_path: Path, rows: str, words: str) -> N
     (tmp_path / "a.csv").write_text(f"id,time,mark,group\n{rows}\n")
     done = call("data", "info", str(tmp_path / "a.csv"))
     assert words in done.stdout
+    assert "e+" not in done.stdout
     told = json.loads(call("data", "info", str(tmp_path / "a.csv"), "--json").stdout)
     assert any(words in doubt for doubt in told["doubts"])
 

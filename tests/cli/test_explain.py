@@ -13,6 +13,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index
 from neuroseqret.methods.registry import make
+from neuroseqret.models.cross.cross_attention import CrossAttention
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.readers import write
 from simulated import simulate_retrieval
@@ -57,10 +58,11 @@ def test_stored_sequences_come_back_by_id(made: tuple[Path, EventSequences]) -> 
 
 def test_hits_are_printed_and_what_cannot_be_explained_is_told(made: tuple[Path, EventSequences]) -> None:
     folder, corpus = made
+    make("random").fit(corpus, corpus).save(folder / "random")
     pairs = [(np.arange(2500.0), np.zeros(2500, int)), (corpus[0].times, corpus[0].marks)]
     write(EventSequences.from_lists(pairs, ids=["long", "$\\frac$"]), folder / "mixed.parquet")
     done = call("search", str(folder / "whole"), str(folder / "mixed.parquet"), "--explain", str(folder / "mixed"),
-                "--format", "trec", "--rerank", str(folder / "whole" / "model"))  # fmt: skip
+                "--format", "trec", "--rerank", str(folder / "random"))  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert {line.split()[0] for line in done.stdout.splitlines()} == {"long", "$\\frac$"}
     assert "no explanation for query long: sequence long: 2,500 events are too many" in done.stderr
@@ -69,10 +71,28 @@ def test_hits_are_printed_and_what_cannot_be_explained_is_told(made: tuple[Path,
     assert [path.name for path in (folder / "mixed").iterdir()] == ["1-_frac_.png"]
 
 
+def test_a_reranked_hit_is_explained_by_the_model_that_reranked_it(
+    made: tuple[Path, EventSequences],
+) -> None:
+    folder, corpus = made
+    first = SelfAttention.load(folder / "whole" / "model")
+    second = CrossAttention(first_stage=first, memory={"out_of_fold_steps": 3})
+    _, queries = simulate_retrieval(groups=3, per_group=6, seed=2)
+    second.fit(queries, corpus)
+    second.correction.strength, second.correction.event_strength = 0.5, 0.3
+    second.save(folder / "cross")
+    drawn = folder / "why reranked"
+    done = call("search", str(folder / "whole"), str(folder / "queries.parquet"), "--explain", str(drawn),
+                "--rerank", str(folder / "cross"))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "not that of" not in done.stderr
+    assert len(list(drawn.iterdir())) == 2
+
+
 def test_a_model_that_cannot_be_explained_is_told_before_the_search(made: tuple[Path, EventSequences]) -> None:
     folder, corpus = made
     Index.create(make("histogram").fit(corpus, corpus), folder / "histogram", corpus)
     done = call("search", str(folder / "histogram"), str(folder / "missing.parquet"), "--explain", str(folder / "why"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "only a 'self' model can be explained" in done.stderr
+    assert "only a 'self' model and second stages" in done.stderr
     assert not (folder / "why").exists()

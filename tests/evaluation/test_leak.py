@@ -84,7 +84,8 @@ def test_every_method_is_looked_at():
 
 @pytest.mark.parametrize("condition", ["seen", "unseen"])
 @pytest.mark.parametrize(
-    ("name", "preset"), [*((name, "default") for name in QUICK), ("cross", "paper"), ("hash-cross", "paper")]
+    ("name", "preset"),
+    [*((name, "default") for name in QUICK), ("cross", "paper-literal"), ("hash-cross", "paper-literal")],
 )
 def test_shuffled_groups_leave_chance(name, preset, condition):
     found, chance = ndcg(name, condition, preset, true_groups=False)

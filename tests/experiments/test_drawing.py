@@ -56,7 +56,7 @@ def test_the_identity_is_called_so():
     times = np.linspace(0, 1, 11)
     bent = {"times": times.tolist(), "unwarped_times": (times**2).tolist(), "time_unit": None}
     straight = {"times": times.tolist(), "unwarped_times": (1.001 * times).tolist(), "time_unit": None}
-    assert unwarping._meaning({"paper": ("toy", bent)}) == ""
+    assert unwarping._meaning({"paper-literal": ("toy", bent)}) == ""
     assert "practically the identity" in unwarping._meaning(
-        {"paper": ("toy", straight), "unwarping": ("toy", straight)}
+        {"paper-literal": ("toy", straight), "unwarping": ("toy", straight)}
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import lab as module
-from experiments import plan
+from experiments import plan, training_time
 from experiments.cutting import cut_queries
 from experiments.find_data import find_data
 from experiments.lab import Lab, Piece
@@ -39,7 +39,7 @@ def test_the_first_seed_of_everything_comes_before_the_second_of_anything():
     fits = list(plan.accuracy(["a", "b"], 2))
     assert [fit.seed for fit in fits] == sorted(fit.seed for fit in fits)
     assert len(set(fits)) == len(fits)
-    once = 2 * 2 * (len(BASELINES) + 2 * len(MODELS))  # data sets, corpora
+    once = 2 * 2 * (len(BASELINES) + len(plan.PRESETS) * len(MODELS))  # data sets, corpora
     assert len(fits) == 2 * once - 2 * 2 * len(plan.DETERMINISTIC)
     assert len({f"{fit.name}-{view.name}" for fit in fits for view in plan.views(fit)}) == sum(
         len(plan.views(fit)) for fit in fits
@@ -47,8 +47,10 @@ def test_the_first_seed_of_everything_comes_before_the_second_of_anything():
 
 
 def test_names_and_labels():
-    fit = Fit(data="audio", method="self", preset="paper", variant="paper-no-times", seed=2, corpus="unseen")
-    assert fit.name == "audio/self+paper+paper-no-times/seed2-unseen"
+    fit = Fit(
+        data="audio", method="self", preset="paper-literal", variant="paper-literal-no-times", seed=2, corpus="unseen"
+    )
+    assert fit.name == "audio/self+paper-literal+paper-literal-no-times/seed2-unseen"
     assert Fit(data="audio", method="thp").name == "audio/thp/seed0-seen"
     assert (View().name, View(protocol="sampled").name, View(queries="10-50").name) == ("full", "sampled", "full-10-50")
     assert [view.name for view in plan.views(Fit(data="a", method="mass"))] == ["full", "sampled"]
@@ -62,8 +64,8 @@ def test_names_and_labels():
 
 def test_a_whole_model_is_the_row_of_the_accuracy_table():
     assert variant_fit("a", "default") == Fit(data="a", method="self")
-    assert variant_fit("a", "paper") == Fit(data="a", method="self", preset="paper")
-    assert variant_fit("a", "paper-no-times").preset == "paper"
+    assert variant_fit("a", "paper-literal") == Fit(data="a", method="self", preset="paper-literal")
+    assert variant_fit("a", "paper-literal-no-times").preset == "paper-literal"
 
 
 # ---------------------------------------------------------------- data
@@ -258,9 +260,30 @@ def test_sampled_lists_of_a_second_stage_are_scored_as_if_one_by_one(lab, monkey
     assert next(lab._measure(fit, [view]))["measures"] == pytest.approx(expected, abs=1e-6)
 
 
+def test_paper_gets_twice_the_budget_and_its_cells_say_so(lab):
+    usual, longer = (Fit(data="first", method="self", preset=preset) for preset in ("paper-literal", "paper"))
+    assert lab.fit_config(longer)["max_seconds"] == 2 * lab.fit_config(usual)["max_seconds"] == 2 * lab.max_seconds
+    assert lab._untrained(longer)[1] == 2 * lab._untrained(usual)[1]
+
+
 def test_variants_are_made_from_their_preset_with_the_papers_values_for_its_sets(lab):
     (model, budget, before), (paper, _, _) = (
-        lab._untrained(variant_fit("audio", name)) for name in ("hinge-loss", "paper-kernel-only")
+        lab._untrained(variant_fit("audio", name)) for name in ("hinge-loss", "paper-literal-kernel-only")
     )
     assert (model.settings.loss.kind, model.settings.vector.markov, budget, before) == ("hinge", True, 1, {})
-    assert (paper.preset, paper.settings.similarity.form) == ("paper-audio", "none")
+    assert (paper.preset, paper.settings.similarity.form) == ("paper-literal-audio", "none")
+
+
+def test_training_time_is_measured_with_its_own_budget_and_settings(lab, monkeypatch):
+    lab.methods = frozenset({"gru"})
+    monkeypatch.setattr(training_time, "DATA", ("first",))
+    monkeypatch.setattr(training_time, "SHORT", 0.5)
+    monkeypatch.setattr(training_time, "LONG", 0.6)
+    training_time.measure(lab)
+    found = {config["seconds"]: (config, result) for _, config, result in lab.cells.all()}
+    assert set(found) == {0.5, 0.6}
+    assert found[0.5][0]["settings"] == {}
+    assert found[0.6][0]["settings"] == training_time.longer("gru")
+    for config, result in found.values():
+        assert 0 < result["measures"]["AP"] <= 1
+        assert config["corpus"] == "unseen"

@@ -9,7 +9,8 @@ import pytest
 from conftest import REPOSITORY
 from experiments import summary
 from experiments.accuracy import NINE
-from experiments.measured import Measured
+from experiments.measured import Measured, row_fit
+from experiments.plan import View
 from experiments.result_cells import ResultCells
 
 REMEDY = "run `python -m experiments.summary`"
@@ -64,3 +65,14 @@ def test_other_cells_give_a_page_of_their_own(measured):
     assert "# Results in short" in made
     assert "nan" not in made
     assert made != read("docs/results-summary.md")
+
+
+def test_a_second_stage_of_fewer_seeds_than_its_first_stage_is_not_in_the_table(committed):
+    if not summary.everywhere(committed, "cross"):
+        pytest.skip("cross is not measured on all sets")
+    alike = committed.with_seeds({0})
+    assert summary.models(alike) == ["self", "cross"]
+    assert "| `cross` |" in summary.headline_table(alike)
+    fits = [row_fit(data, ("cross", "default"), corpus) for data in committed.data for corpus in summary.TITLES]
+    least = min(len(committed.answered(fit, View())) for fit in fits)
+    assert ("cross" in summary.models(committed)) == (least == committed.seeds)

@@ -17,6 +17,7 @@ from experiments import (
     runtime,
     second_stages,
     standing,
+    training_time,
     troubles,
     unwarping,
 )
@@ -27,6 +28,7 @@ from experiments.result_cells import ResultCells
 from experiments.variants import variant_fit
 from fake_cells import COMMON, piece, put, ranking
 from neuroseqret.errors import UserError
+from neuroseqret.methods import make
 
 
 def cell(text: str, row: str, column: str) -> str:
@@ -42,13 +44,13 @@ def cell(text: str, row: str, column: str) -> str:
 
 @pytest.fixture
 def by_hand(tmp_path):
-    """One data set: histogram 0.4, self 0.6 and 0.7, self (paper) 0.2, cross a little above self, gru failed."""
+    """One data set: histogram 0.4, self 0.6 and 0.7, self (paper-literal) 0.2, cross just above self, gru failed."""
     cells, n = ResultCells(tmp_path), 60
     put(cells, Fit(data="toy", method="random"), View(), ranking([0.1] * n))
     put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * n))
     put(cells, Fit(data="toy", method="self", seed=0), View(), ranking([0.6] * n))
     put(cells, Fit(data="toy", method="self", seed=1), View(), ranking([0.7] * n))
-    put(cells, Fit(data="toy", method="self", preset="paper"), View(), ranking([0.2] * n))
+    put(cells, Fit(data="toy", method="self", preset="paper-literal"), View(), ranking([0.2] * n))
     put(cells, Fit(data="toy", method="cross"), View(), ranking([0.66] * n))
     put(cells, Fit(data="toy", method="hash-cross"), View(), ranking([0.6] * n))
     put(cells, Fit(data="toy", method="gru"), View(), {"error": "did not learn"})
@@ -60,11 +62,11 @@ def test_accuracy_table(by_hand):
     assert cell(text, "histogram", "toy") == "40.0"
     assert cell(text, "self (default)", "toy") == "65.0 ± 7.1▲"
     assert cell(text, "cross (default)", "toy") == "**66.0**▲"
-    assert cell(text, "self (paper)", "toy") == "20.0▼"
+    assert cell(text, "self (paper-literal)", "toy") == "20.0▼"
     assert cell(text, "random", "toy") == "10.0"  # baselines have no marks
     assert cell(text, "gru", "toy") == "failed"
     assert "| thp |" not in text  # nobody tried it
-    assert "7 of 34 runs (one per set, method and seed) are measured." in text  # 19 rows, 15 of them with 2 seeds
+    assert "7 of 40 runs (one per set, method and seed) are measured." in text  # 22 rows, 18 of them with 2 seeds
     unmarked = accuracy.accuracy_table(by_hand, "RR", "seen", View())
     assert cell(unmarked, "self (default)", "toy") == "65.0 ± 7.1"
 
@@ -145,7 +147,7 @@ def test_a_file_of_other_kind_among_the_cells_is_one_clear_line(tmp_path):
 
 def test_seeds_are_those_of_each_row(by_hand):
     said = results_document._seeds(by_hand)
-    ones = "`random`, `self (paper)`, `cross (default)` and `hash-cross (default)`"
+    ones = "`random`, `self (paper-literal)`, `cross (default)` and `hash-cross (default)`"
     assert said.startswith(f"With the corpus seen, 2 for `self (default)`; 1 for {ones}; not on every set: ")
     assert "not on every set: `histogram-metric`" in said
 
@@ -159,8 +161,8 @@ def test_standing_and_claims_count(by_hand):
     text = standing.report(by_hand)
     assert "The best baseline is `histogram` on toy with the corpus seen." in text
     assert "train for up to 180 s in all, `self` and the baselines for up to 120 s" in text
-    assert cell(text, "self (paper)", "significantly below") == "toy"
-    assert cell(text, "self (paper)", "significantly above") == "none"
+    assert cell(text, "self (paper-literal)", "significantly below") == "toy"
+    assert cell(text, "self (paper-literal)", "significantly above") == "none"
     assert cell(text, "self (default)", "significantly above") == "toy"
     assert cell(text, "self (default)", "above the nine") == MISSING  # nobody tried them
     assert cell(text, "MAP", "sets on which a baseline is best") == "0 of 1"
@@ -201,7 +203,7 @@ def test_second_stages(by_hand):
     np.testing.assert_allclose(gains[0, :, 0], [6.0, 0.0], atol=1e-9)  # against self's seed 0, the only one in common
     assert (p[0, 0] <= 0.05).all()
     assert second_stages.verdict(by_hand, "default").endswith("on 1 of 1 sets (toy), and significantly below on 0.")
-    assert second_stages.verdict(by_hand, "paper") == "`paper`: not measured yet."
+    assert second_stages.verdict(by_hand, "paper-literal") == "`paper-literal`: not measured yet."
 
 
 def test_ablation_is_of_the_first_seed(by_hand, tmp_path):
@@ -259,11 +261,35 @@ def test_losses_of_second_stages_are_told_by_measure_and_protocol(tmp_path):
 
 def test_the_papers_score_is_told_in_words(tmp_path):
     cells = ResultCells(tmp_path)
-    for name, value in (("paper", 0.2), ("paper-kernel-only", 0.4), ("paper-similarity-only", 0.18)):
-        put(cells, variant_fit("toy", name), View(), ranking([value] * 60))
+    for name, value in (("", 0.2), ("-kernel-only", 0.4), ("-similarity-only", 0.18)):
+        put(cells, variant_fit("toy", ablation.BASE + name), View(), ranking([value] * 60))
     text = ablation.report(Measured(cells))
     assert "higher MAP than the whole score on 1 of 1 sets; the average difference is +20.0 points" in text
     assert "The similarity term alone differs from the whole score by −2.0 points" in text
+
+
+def test_training_time_takes_the_usual_budget_from_accuracy_and_names_the_runner_up(tmp_path):
+    cells = ResultCells(tmp_path)
+    for method, usual, long in (("self", 0.5, 0.7), ("gru", 0.4, 0.6)):
+        fit = Fit(data="sports", method=method, corpus="unseen")
+        put(cells, fit, View(), ranking([usual] * 9))
+        piece(cells, "training-time", fit, method, ranking([long] * 9, by_query=False), seconds=600.0)
+    text = training_time.report(Measured(cells))
+    assert cell(text, "gru", "sports, 120 s") == "40.0 (12 s)"
+    assert cell(text, "gru", "sports, 600 s") == "60.0 (12 s)"
+    assert "`self` differs from the best of the others by +10.0 points on sports (`gru`)" in text
+
+
+@pytest.mark.parametrize("method", training_time.METHODS)
+def test_the_longest_training_takes_more_steps(method):
+    usual, longer = (make(method, **settings) for settings in ({}, training_time.longer(method)))
+    steps = [_steps(one.settings) for one in (usual, longer)]
+    assert steps[1] == training_time.TIMES * steps[0] > 0
+
+
+def _steps(settings):
+    loop = getattr(settings, "head", None) or getattr(settings, "loop", settings)
+    return loop.steps
 
 
 # ---------------------------------------------------------------- all of it
@@ -288,7 +314,7 @@ def test_the_document_is_made_of_cells_alone_and_the_same_each_time(full, measur
     assert "0 of 0" not in text
     assert "Not measured yet" not in text
     figures = sorted(p.name for p in (tmp_path / "a" / "figures").iterdir())
-    assert figures == ["hashing.png", "qualitative.png", "queries.png", "unwarping.png"]
+    assert figures == ["hashing.png", "qualitative.png", "queries.png", "training-time.png", "unwarping.png"]
     for name in figures:
         assert f"](figures/{name})" in text
         assert (tmp_path / "a" / "figures" / name).stat().st_size < 600_000

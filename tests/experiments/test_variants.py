@@ -15,8 +15,8 @@ from neuroseqret.processes.similarity import deltas
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_variant_is_a_setting_of_its_preset(name):
     model = variant(name, "health")
-    assert model.preset == ("paper-health" if name.startswith("paper") else VARIANTS[name][0])
-    assert (model.settings == PRESETS[model.preset]) == (name in ("default", "neural", "paper"))
+    assert model.preset == (f"{VARIANTS[name][0]}-health" if name.startswith("paper") else VARIANTS[name][0])
+    assert (model.settings == PRESETS[model.preset]) == (name in ("default", "neural", "paper-literal"))
 
 
 def test_the_papers_scores_are_its_six():
@@ -24,15 +24,15 @@ def test_the_papers_scores_are_its_six():
     quick = {"encoder": {"width": 8}, "batch": {"size": 8}, "joint": {"steps": 2, "evaluations": 1}}
     delta_t, delta_x = (x.numpy() for x in deltas(pad(queries[:3]), pad(corpus[:9]), "literal"))
     expected = {
-        "paper-kernel-only": 0 * delta_t,
-        "paper-no-times": 0.1 * delta_x,
-        "paper-no-marks": 0.1 * delta_t,
-        "paper-no-unwarping": 0.1 * (delta_t + delta_x),
-        "paper-similarity-only": delta_t + delta_x,
+        "paper-literal-kernel-only": 0 * delta_t,
+        "paper-literal-no-times": 0.1 * delta_x,
+        "paper-literal-no-marks": 0.1 * delta_t,
+        "paper-literal-no-unwarping": 0.1 * (delta_t + delta_x),
+        "paper-literal-similarity-only": delta_t + delta_x,
     }
     for name, distance in expected.items():
         preset, overrides = PAPER_VARIANTS[name]
         model = type(variant(name))(preset, **(overrides | quick | {"unwarp": None})).fit(queries, corpus, seed=0)
         kappa = model.embed(queries[:3], "query") @ model.embed(corpus[:9]).T
-        kappa = kappa * (name != "paper-similarity-only")
+        kappa = kappa * (name != "paper-literal-similarity-only")
         np.testing.assert_allclose(model.score(queries[:3], corpus[:9]), kappa - distance, rtol=1e-4, atol=1e-4)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_hex
 
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences
@@ -17,8 +18,14 @@ from neuroseqret.errors import DataError, UserError
 from neuroseqret.explanation import Explanation, explain, picture
 from neuroseqret.explanation.integrated_gradients import through, through_groups
 from neuroseqret.explanation.shares import vector_shares
+from neuroseqret.index import Index
+from neuroseqret.models.cross.cross_attention import CrossAttention
+from neuroseqret.models.cross.event_correction import EventAgreement
+from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
+from neuroseqret.models.cross.second_stage import SecondStage
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.self_attention.projection import Projection
+from neuroseqret.processes.local_states import MOST_EVENTS
 from neuroseqret.processes.markov_renewal import WHOLE
 from simulated import simulate_retrieval
 
@@ -30,7 +37,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "linear head": ("default", {**SHORT, **LINEAR}),
     "Fisher vector alone": ("neural", {**SHORT, "vector": {"pooled": False, "markov": False, "bank": 0}}),
     "blocks": ("neural", {**SHORT, "encoder": {"max_length": 8}}),
-    "paper": ("paper", {"joint": {"steps": 3}, "encoder": {"width": 16}}),
+    "paper": ("paper-literal", {"joint": {"steps": 3}, "encoder": {"width": 16}}),
 }
 
 
@@ -63,6 +70,40 @@ def test_parts_sum_to_the_score(model: SelfAttention, data: tuple[EventSequences
         best = found.strongest(3)
         assert best[0][2] == found.pairs.max()
         assert [part for *_, part in best] == sorted((part for *_, part in best), reverse=True)
+
+
+@pytest.mark.parametrize("kind", [CrossAttention, HashCrossAttention])
+def test_parts_of_a_reranked_hit_sum_to_its_score(
+    kind: type[SecondStage], data: tuple[EventSequences, EventSequences], tmp_path: Path
+) -> None:
+    corpus, queries = data
+    preset, settings = VARIANTS["default"]
+    first = SelfAttention(preset, **settings).fit(queries, corpus, seed=1)
+    model = kind(first_stage=first, memory={"out_of_fold_steps": 5}).fit(queries, corpus, seed=1)
+    correction = model.correction
+    model.correction.strength = 0.7
+    names = {"memory"}
+    if isinstance(correction, EventAgreement):
+        correction.event_strength = 0.4
+        names.add("attention between events")
+    long = EventSequence("long", np.cumsum(np.random.default_rng(0).exponential(1, 200)), np.arange(200) % 2)
+    for query, hit in ((queries[0], corpus[0]), (queries[1], corpus[7]), (long, corpus[3])):
+        found, plain = explain(model, query, hit), explain(first, query, hit)
+        assert found.score == pytest.approx(float(model.score(query, hit)[0]), abs=1e-6)
+        assert found.matrix.sum() == pytest.approx(found.score, abs=3e-5)
+        assert sum(found.parts.values()) == pytest.approx(found.score, abs=3e-5)
+        assert set(found.parts) - set(plain.parts) == names
+        added = found.matrix - plain.matrix
+        assert added[-1, -1] == pytest.approx(found.parts["memory"], abs=1e-6)
+        if isinstance(correction, EventAgreement):
+            assert found.parts["attention between events"] == pytest.approx(
+                0.4 * float(correction.all_agreements(EventSequences.of(query), EventSequences.of(hit))[0, 0]), abs=1e-5
+            )
+            assert np.count_nonzero(added[:-1, :-1]) == min(len(query), MOST_EVENTS) * len(hit)
+    query = queries[0]
+    hits = Index.create(first, tmp_path / "index", corpus).search(query, 3, rerank=model)
+    for hit in hits:
+        assert explain(model, query, hit).matrix.sum() == pytest.approx(hit.score, abs=3e-5)
 
 
 @pytest.mark.parametrize("variant", ["default", "neural"])
@@ -119,7 +160,7 @@ def test_other_models_and_endless_sequences_are_refused(data: tuple[EventSequenc
     from neuroseqret.methods.registry import make
 
     corpus, queries = data
-    with pytest.raises(UserError, match="only a 'self' model"):
+    with pytest.raises(UserError, match="only a 'self' model and second stages"):
         explain(make("random"), queries[0], corpus[0])
     with pytest.raises(UserError, match=r"takes a model first, such as index\.model, not EventSequences"):
         explain(corpus, queries[0], corpus[0])  # type: ignore[arg-type]
@@ -180,7 +221,11 @@ def test_a_picture_says_what_matters_and_what_is_no_match() -> None:
         figure = drawn.figure_of(found)
         title = figure.get_suptitle()
         assert title.startswith(words)
-        assert f"most comes from marks ({score:+.2f}), above all events of run" in title
+        said = title.replace("\n", " ")
+        assert f"most comes from marks ({score:+.2f}), above all events of run" in said
+        assert "typically 75 min after the event before, in the query 75 min" in said
+        shades = figure.axes[1].images[0].get_cmap()
+        assert [to_hex(shades(share)) for share in (0.0, 1.0)] == [drawn._AGAINST, drawn._FOR]
         labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
         assert labels == ["query\n2.5 h", "hit\n2.5 h"]
     assert not {drawn._FOR, drawn._AGAINST} & set(drawn._COLOURS)

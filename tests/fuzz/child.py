@@ -8,6 +8,7 @@ counts, and every finding is a file in FOLDER.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import random
 import resource
@@ -22,6 +23,7 @@ MEMORY, SECONDS = 3 << 30, 20  # bytes more than the process has at the start; s
 
 
 def main() -> None:
+    faulthandler.register(signal.SIGUSR1)  # tells where it hangs
     name, seed, number, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
     guided = "atheris" in sys.argv[5:]
     if guided:

@@ -8,13 +8,15 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import neuroseqret as nsr
+from fuzz import made
 from neuroseqret import methods
 from neuroseqret.errors import UserError
 from neuroseqret.index.config import read_config
@@ -114,9 +116,13 @@ def _index_config(data: bytes) -> None:
     read_config(room())
 
 
+def _for_columns(where: Any) -> None:
+    if (condition := Filter.of(where)) is not None:
+        condition.for_columns(SCHEMA)
+
+
 def _filter_text(data: bytes) -> None:
-    if (made := Filter.of(data.decode("utf-8", "surrogateescape"))) is not None:
-        made.for_columns(SCHEMA)
+    _for_columns(data.decode("utf-8", "surrogateescape"))
 
 
 def _filter_mapping(data: bytes) -> None:
@@ -124,25 +130,46 @@ def _filter_mapping(data: bytes) -> None:
         where = json.loads(data)
     except (ValueError, RecursionError):
         return
-    if (made := Filter.of(where)) is not None:
-        made.for_columns(SCHEMA)
+    _for_columns(where)
 
 
 @cache
 def _embedder() -> Embedder:
-    made = methods.load(_model())
-    assert isinstance(made, Embedder)
-    return made
+    loaded = methods.load(_model())
+    assert isinstance(loaded, Embedder)
+    return loaded
 
 
 def _query(data: bytes) -> None:
-    """Times are the bytes as float64, marks the last byte of each: whatever is valid has a finite embedding."""
+    """Times are the bytes as float64, marks the first bytes again."""
     times = np.frombuffer(data[: len(data) // 8 * 8])
     marks = np.frombuffer(data[: len(times)], np.uint8).astype(np.int32)
-    sequences = nsr.EventSequences.from_lists([(times.tolist(), marks.tolist())]).validate()
+    _embedded(list(zip(times.tolist(), marks.tolist(), strict=True)))
+
+
+def _embedded(events: list[tuple[float, int]]) -> None:
+    """Whatever is valid has a finite embedding."""
+    sequences = nsr.EventSequences.from_lists([tuple(zip(*events, strict=True)) or ([], [])]).validate()
     with np.errstate(all="ignore"):
         vectors = _embedder().embed(sequences, "query", unknown_marks="keep")
     assert np.isfinite(vectors).all(), "the embedding of a valid sequence is not finite"
+
+
+def _made() -> dict[str, Callable[[bytes], None]]:
+    """Return what uses tables, conditions and queries that are made from bytes."""
+
+    def read(kind: str) -> Callable[[pa.Table], None]:
+        return lambda table: (nsr.read(made.written(table, room(), kind)), None)[1]
+
+    return {
+        "read-made-long-parquet": made.from_bytes(made.long_tables(), read("parquet")),
+        "read-made-long-csv": made.from_bytes(made.long_tables(), read("csv")),
+        "read-made-lists-parquet": made.from_bytes(made.list_tables(), read("parquet")),
+        "read-made-lists-jsonl": made.from_bytes(made.list_tables(), read("jsonl")),
+        "filter-made-text": made.from_bytes(made.CONDITIONS, _for_columns),
+        "filter-made-mapping": made.from_bytes(made.MAPPINGS, _for_columns),
+        "query-made": made.from_bytes(made.QUERIES, _embedded),
+    }
 
 
 def _texts(values: list[str]) -> tuple[bytes, ...]:
@@ -152,21 +179,35 @@ def _texts(values: list[str]) -> tuple[bytes, ...]:
 @cache
 def targets() -> dict[str, Target]:
     """All targets by name."""
-    made = {f"read-{name}": target for name in FORMATS if (target := _reader(name)) is not None}
-    seeds = tuple(seed for target in made.values() for seed in target.seeds)
+    readers = {f"read-{name}": target for name in FORMATS if (target := _reader(name)) is not None}
+    seeds = tuple(seed for target in readers.values() for seed in target.seeds)
+    structured = {}
+    for name, run in _made().items():
+        accepted = partial(_is_data, Target(run, ()))
+        structured[name] = Target(run, made.seeds(accepted))
     config = (_model() / model_folder.CONFIG).read_bytes()
     index = {"format": "neuroseqret-index", "format_version": 1, "model": "histogram", "dimension": 4, "settings": {}}
-    return made | {
-        "read-sniffed": Target(_sniffed, seeds),
-        "trec-qrels": Target(_trec(read_qrels), (b"q 0 d 1\nq 0 e 0\n",)),
-        "trec-run": Target(_trec(read_run), (b"q Q0 d 1 2.5 t\nq Q0 e 2 -1e3 t\n",)),
-        "model-tensors": Target(lambda data: _loaded(data, None), ((_model() / model_folder.TENSORS).read_bytes(),)),
-        "model-config": Target(lambda data: _loaded(None, data), (config,)),
-        "index-config": Target(_index_config, (json.dumps(index).encode(),)),
-        "filter-text": Target(_filter_text, _texts(WHERE)),
-        "filter-mapping": Target(_filter_mapping, _texts([json.dumps(where) for where in MAPPINGS])),
-        "query": Target(_query, (np.array([0.0, 1.0, 1.0, 2.5, 1e9]).tobytes(), np.array([1e300]).tobytes())),
-    }
+    return (
+        readers
+        | structured
+        | {
+            "read-sniffed": Target(_sniffed, seeds),
+            "trec-qrels": Target(_trec(read_qrels), (b"q 0 d 1\nq 0 e 0\n",)),
+            "trec-run": Target(_trec(read_run), (b"q Q0 d 1 2.5 t\nq Q0 e 2 -1e3 t\n",)),
+            "model-tensors": Target(
+                lambda data: _loaded(data, None), ((_model() / model_folder.TENSORS).read_bytes(),)
+            ),
+            "model-config": Target(lambda data: _loaded(None, data), (config,)),
+            "index-config": Target(_index_config, (json.dumps(index).encode(),)),
+            "filter-text": Target(_filter_text, _texts(WHERE)),
+            "filter-mapping": Target(_filter_mapping, _texts([json.dumps(where) for where in MAPPINGS])),
+            "query": Target(_query, (np.array([0.0, 1.0, 1.0, 2.5, 1e9]).tobytes(), np.array([1e300]).tobytes())),
+        }
+    )
+
+
+def _is_data(target: Target, data: bytes) -> bool:
+    return outcome(target, data) == "data"
 
 
 def outcome(target: Target, data: bytes) -> str:

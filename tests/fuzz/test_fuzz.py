@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.__main__ import run_child
 from fuzz.mutation import mutated
 from fuzz.targets import Target, outcome, targets
 from neuroseqret.errors import UserError
@@ -70,3 +72,14 @@ def test_the_long_form_counts_what_it_tried(tmp_path: Path) -> None:
     counts = json.loads((tmp_path / "done.json").read_text())
     assert counts["inputs"] == 50
     assert counts["data"] + counts["refused"] == 50
+
+
+def test_a_process_that_hangs_is_ended_and_says_where() -> None:
+    program = (
+        "import faulthandler, signal, time\nfaulthandler.register(signal.SIGUSR1)\n"
+        "def waits():\n    time.sleep(600)\nwaits()\n"
+    )
+    said, hung = run_child([sys.executable, "-c", program], dict(os.environ), 3.0)
+    assert hung
+    assert b"in waits" in said
+    assert run_child([sys.executable, "-c", "raise SystemExit('over')"], dict(os.environ), 60.0) == (b"over\n", False)

@@ -14,6 +14,7 @@ from experiments import examples, hash_curve
 from experiments.cutting import CUTS, cut_queries
 from neuroseqret.baselines.random import Random
 from neuroseqret.candidates.codes import pack_bits
+from neuroseqret.candidates.hyperplanes import RandomHyperplanes
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.evaluation.protocol import RankingTask, make_task
 from neuroseqret.evaluation.scoring import answer_from
@@ -59,10 +60,10 @@ def hashing() -> Figures:
     truth = Relevance(np.arange(21) * 30, np.arange(600), 600)
     curves = {way: hash_curve.curve(way, "golden", unit[:600], unit[600:], truth) for way in ("exhaustive", "cells")}
     codes = pack_bits(rng.random((400, hash_curve.BITS)) < 0.2)
-    lengths = (1, 4, 8, 16)
+    masks = hash_curve.bucket_masks(RandomHyperplanes(hash_curve.BITS), (1, 4, 8, 16))
     return {
         **{f"{way} {part}": [point[part] for point in points] for way, points in curves.items() for part in points[0]},
-        "bucket": [len(hash_curve.in_buckets(codes, codes[0], hash_curve.bucket_masks(length))) for length in lengths],
+        "bucket": [len(hash_curve.in_buckets(codes, codes[0], mask)) for mask in masks],
     }
 
 

@@ -3,12 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmark_scripts import load
 from naive import index as naive
+from naive.cross_data import first_stage, small_set
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index import Index, reader
 from neuroseqret.index.search import expanded
 from neuroseqret.index.snapshot import Snapshot
+from neuroseqret.models.cross.cross_attention import CrossAttention
 from neuroseqret.models.self_attention.model import SelfAttention
 
 
@@ -31,6 +34,41 @@ def test_rerank_orders_the_best_n_by_the_other_model(tiny, tmp_path):
     assert len(index.search(queries[0], 1000, rerank=reranker, rerank_top=5)) == 80
     with pytest.raises(UserError, match="name the model with rerank"):
         index.search(queries[0], 5, rerank_top=20)
+
+
+def test_a_second_stage_on_the_model_of_the_index_embeds_no_candidate_again(tmp_path, monkeypatch):
+    queries, corpus = small_set()
+    model = CrossAttention(first_stage=first_stage(), memory={"out_of_fold_steps": 3}).fit(queries, corpus, seed=0)
+    Index.create(model.first_stage, tmp_path / "index", corpus)
+    index = Index.open(tmp_path / "index")  # its model is a copy of the first stage
+    short = {"warm_up": {"steps": 1}, "joint": {"steps": 1}, "head": {"steps": 3}, "selection": None}
+    other = Index.create(SelfAttention(**short).fit(queries, corpus, seed=5), tmp_path / "other", corpus)
+    compute, embedded = SelfAttention.compute_embeddings, []
+
+    def spy(self, many, role):
+        embedded.append((role, len(many)))
+        return compute(self, many, role)
+
+    monkeypatch.setattr(SelfAttention, "compute_embeddings", spy)
+    for strengths in ((0.0, 0.0), (0.6, 0.0), (0.6, 0.4)):
+        model.correction.strength, model.correction.event_strength = strengths
+        expected = dict(zip(corpus.ids.to_pylist(), model.score(queries[0], corpus).tolist(), strict=True))
+        for searched, more in ((index, {}), (index, {"expand": True}), (other, {})):
+            embedded.clear()
+            hits = searched.search(queries[0], 10, rerank=model, rerank_top=40, **more)
+            if searched is index:
+                assert embedded == [("query", 1)]
+            else:
+                assert ("corpus", 40) in embedded  # of another model, so nothing can be used again
+            assert [hit.score for hit in hits] == pytest.approx([expected[hit.id] for hit in hits], abs=2e-5)
+            assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_reranking_costs_a_fraction_of_scoring_the_candidates_anew(tmp_path):
+    benchmark = load("reranking")
+    found = {one["strengths"]: one for one in benchmark.in_a_search(400, tmp_path / "index")}
+    assert found["zero"]["ratio"] < 0.1  # 0.01 on a quiet machine
+    assert found["memory and events"]["ratio"] < 0.8  # 0.3
 
 
 @pytest.mark.parametrize("windows", [{}, {"window_events": 12}])
@@ -293,7 +331,7 @@ def test_a_windows_end_is_known_whatever_the_ids_look_like(tiny, tmp_path, windo
 
 def test_a_self_model_says_whether_its_score_is_the_cosine():
     assert SelfAttention().score_is_cosine
-    assert not SelfAttention("paper").score_is_cosine
+    assert not SelfAttention("paper-literal").score_is_cosine
     assert not SelfAttention(similarity={"form": "normalised"}).score_is_cosine
 
 

@@ -12,6 +12,7 @@ import pytest
 from naive import index as naive
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index, hot_builder, reader
+from neuroseqret.index.lance_store import LanceStore
 
 QUERIES = naive.some_sequences(8, seed=9, prefix="q")
 
@@ -106,6 +107,23 @@ def test_following_finds_what_other_processes_changed(tiny, tmp_path):
             other.compact()
         assert answers(index, 500) == answers(Index.open(tmp_path / "index"), 500)
         assert {name for name, _ in answers(index, 500)[0]} == set(names)
+
+
+@pytest.mark.parametrize("windows", [{}, {"window_events": 6}])
+def test_following_an_upsert_reads_only_the_new_rows(tiny, tmp_path, monkeypatch, windows):
+    """The rows that it replaced are known by their keys; also if a part of the store is gone with the last of them."""
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 40)  # so some of them are in the structure, some came after it
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(60), **windows)
+    index.search(QUERIES[0])
+    index.add(naive.some_sequences(5, seed=1, prefix="t"))
+    index.search(QUERIES[0])
+    for name in ("removed", "get"):
+        monkeypatch.setattr(LanceStore, name, lambda *_: pytest.fail("the store was asked what was removed"))
+    monkeypatch.setattr(reader, "_serials", lambda *_: pytest.fail("all rows were read"))
+    for turn, prefix in enumerate(["t", "s", "t", "s"]):
+        index.upsert(naive.some_sequences(5, seed=10 + turn, prefix=prefix))
+        assert answers(index, 500) == answers(Index.open(tmp_path / "index"), 500)
+    index.refresh(wait=True)
 
 
 def test_32_threads_search_while_others_write(tiny, tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ def test_every_method_is_made_by_its_name_and_has_a_version(name):
 
 
 def test_a_preset_is_passed_to_a_model():
-    assert methods.make("self", "paper").preset == "paper"
+    assert methods.make("self", "paper-literal").preset == "paper-literal"
 
 
 def test_an_unknown_name_lists_those_there_are():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from functools import cache
 
 import numpy as np
@@ -15,6 +16,8 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.methods.registry import BASELINES, MODELS
 from neuroseqret.models.base import Embedder, RelevanceModel, Reranker, Resumable
+from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
+from neuroseqret.models.cross.memory_correction import MemoryDivergence
 
 #: One variant of every method; the golden figures have more.
 NAMES = [*MODELS, *BASELINES]
@@ -136,5 +139,8 @@ def test_a_cosine_is_declared_where_it_is_one(name: str) -> None:
     queries, corpus = golden_data()
     model = fitted(name)
     if isinstance(model, Embedder):
+        if isinstance(model, HashCrossAttention) and isinstance(model.correction, MemoryDivergence):
+            model = deepcopy(model)  # on these data no correction may be chosen, and its score is a cosine by chance
+            model.correction.strength = 0.5
         product = model.embed(queries[:3], "query") @ model.embed(corpus).T
         assert np.allclose(product, model.score(queries[:3], corpus), atol=1e-5) == model.score_is_cosine

@@ -24,7 +24,7 @@ from neuroseqret.models import model_folder
 from neuroseqret.models.allocation import OnlyWhatTheFileHolds
 from neuroseqret.models.base import RelevanceModel
 
-NAMES = ("self", "self paper", "cross", "histogram", "gru", "thp")
+NAMES = ("self", "self paper-literal", "cross", "histogram", "gru", "thp")
 
 
 @cache
@@ -77,7 +77,7 @@ def test_no_number_of_a_configuration_takes_memory_or_breaks_the_model(name: str
 
 
 def test_a_network_of_a_billion_blocks_is_refused_at_once(tmp_path: Path) -> None:
-    trained("self paper").save(tmp_path / "model")
+    trained("self paper-literal").save(tmp_path / "model")
     config = json.loads((tmp_path / "model" / model_folder.CONFIG).read_text())
     forge(tmp_path / "model", config, ("settings", "encoder", "blocks"), 10**9)
     with pytest.raises(UserError, match=r"asks for a much larger network than the .* saved numbers.*; fit the model"):

@@ -5,17 +5,25 @@ import pytest
 from neuroseqret.models.presets import PAPER_TABLE, PRESETS, SelfAttentionSettings, settings_of
 
 
-def test_the_papers_table_is_there_by_name():
-    electricity = PRESETS["paper-electricity"]
+@pytest.mark.parametrize("reading", ["paper", "paper-literal"])
+def test_the_papers_table_is_there_by_name(reading):
+    electricity = PRESETS[f"{reading}-electricity"]
     assert (electricity.similarity.gamma, electricity.loss.margin) == (0.5, 0.1)
     assert (electricity.batch.size, electricity.encoder.width) == (32, 48)
-    assert {f"paper-{name}" for name in PAPER_TABLE} <= set(PRESETS)
+    assert {f"{reading}-{name}" for name in PAPER_TABLE} <= set(PRESETS)
     for name in PAPER_TABLE:
-        preset = PRESETS[f"paper-{name}"]
+        preset = PRESETS[f"{reading}-{name}"]
         assert (preset.encoder.blocks, preset.encoder.heads, preset.encoder.dropout) == (2, 1, 0.2)
         assert preset.joint.weight_decay == 0.001
         assert preset.loss.kind == "hinge"
         assert preset.unwarp is not None
+
+
+def test_the_fair_reading_has_what_the_text_names():
+    paper = PRESETS["paper"]
+    assert (paper.encoder.reads, paper.similarity.form, paper.vector.fisher) == ("times", "horizon", "heads")
+    assert (paper.batch.negatives, paper.loss.kind, paper.loss.over) == (100, "hinge", "all")
+    assert paper.joint.steps is None
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -7,9 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from neuroseqret.processes.markov_renewal import log_gaps
 
-def cross_attention(corpus: Any, query: Any, w_query: Any, w_key: Any, w_value: Any, causal: bool = False) -> Any:
-    """h_j of corpus events (J, D) over query events (I, D), one softmax at a time."""
+
+def cross_attention(corpus: Any, query: Any, *weights: Any, causal: bool = False) -> Any:
+    """h_j of corpus events (J, D) over query events (I, D), block after block of three weights each."""
+    attended = one_block(corpus, query, *weights[:3], causal)
+    for begin in range(3, len(weights), 3):
+        corpus = corpus + attended
+        attended = one_block(corpus, query, *weights[begin : begin + 3], causal)
+    return attended
+
+
+def one_block(corpus: Any, query: Any, w_query: Any, w_key: Any, w_value: Any, causal: bool) -> Any:
+    """h_j of one block, one softmax at a time."""
     found = []
     for j in range(len(corpus)):
         asked = w_query @ corpus[j]
@@ -20,11 +31,11 @@ def cross_attention(corpus: Any, query: Any, w_query: Any, w_key: Any, w_value: 
     return np.array(found)
 
 
-def event_embeddings(process: Any, times: list[float], marks: list[int]) -> Any:
+def event_embeddings(process: Any, times: list[float], marks: list[int], unit: float = 1.0) -> Any:
     """y_i of one sequence, event by event."""
     found, before = [], 0.0
     for i, (t, x) in enumerate(zip(times, marks, strict=True)):
-        clock = process.clock.weight[:, 0] * t + process.clock.weight[:, 1] * (t - before) + process.clock.bias
+        clock = process.clock.weight[:, 0] * t / unit + process.clock.weight[:, 1] * (t - before) + process.clock.bias
         position = process.position[min(i, len(process.position) - 1)]
         found.append((process.mark.weight[min(x, process.marks)] + clock + position).detach().numpy())
         before = t
@@ -163,3 +174,39 @@ def reranked(first: list[float], second: dict[int, float]) -> list[int]:
     listed = sorted(second, key=lambda c: (-second[c], -first[c], c))
     rest = sorted((c for c in range(len(first)) if c not in second), key=lambda c: (-first[c], c))
     return listed + rest
+
+
+def local_outputs(bank: Any, sequence: Any, reach: int, most: int) -> Any:
+    """The outputs of the bank's kernels without dilation around every event of one sequence, tap by tap."""
+    a = {name: tensor.numpy() for name, tensor in bank.tensors.items()}
+    gaps = log_gaps(sequence, bank.scale)
+    mean = np.nanmean(gaps) if np.isfinite(gaps).any() else 0.0
+    gaps = np.where(np.isnan(gaps), mean, gaps)
+    classes = a["codes"].shape[1] - 1
+    kinds = [mark % classes if 0 <= mark < bank.marks else classes for mark in sequence.marks]
+    channels = np.vstack([gaps, gaps - mean, bank.values.of(sequence), a["codes"][:, kinds]])
+    rows = []
+    for i in range(len(gaps)):
+        row = []
+        for k in range(len(a["span"])):
+            taps = range(a["begin"][k], a["begin"][k + 1])
+            offsets = sorted({int(a["offset"][t]) for t in taps})
+            if offsets != list(range(len(offsets))) or len(offsets) > 2 * reach + 1 or len(row) == most:
+                continue
+            places = [(t, i + int(a["offset"][t]) - offsets[-1] // 2) for t in taps]
+            row.append(sum(a["tap"][t] * channels[a["channel"][t], p] for t, p in places if 0 <= p < len(gaps)))
+        rows.append(row)
+    return np.array(rows)
+
+
+def event_agreement(query: Any, candidate: Any, sharpness: float) -> float:
+    """A of two sequences of unit states, one softmax at a time."""
+
+    def one_way(asking: Any, asked: Any) -> float:
+        total = 0.0
+        for x in asking:
+            raised = [math.exp(sharpness * float(x @ y)) for y in asked]
+            total += float(x @ sum(e / sum(raised) * y for e, y in zip(raised, asked, strict=True)))
+        return total / len(asking)
+
+    return (one_way(query, candidate) + one_way(candidate, query)) / 2

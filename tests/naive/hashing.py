@@ -99,19 +99,23 @@ def split_value(values):
     return (below + above) / 2 if above - below > 2e-5 else below - 1e-5
 
 
-def tree_bits(rows, directions):
+def tree_bits(rows, direction, levels):
     """Bits of every row in one median tree: every bucket is split at its own median, level after level.
 
-    A bucket of fewer than two rows is split at the median of all rows.
+    `direction` gives the direction of a bucket from its bits. A bucket of fewer than two rows is split at the median of
+    all rows.
     """
     bits = [() for _ in rows]
-    for direction in np.asarray(directions).T:
-        values = [float(np.dot(row, direction)) for row in rows]
-        thresholds = {}
+    for _ in range(levels):
+        after = list(bits)
         for bucket in set(bits):
+            values = [float(np.dot(row, direction(bucket))) for row in rows]
             inside = [v for v, b in zip(values, bits, strict=True) if b == bucket]
-            thresholds[bucket] = split_value(inside if len(inside) > 1 else values)
-        bits = [(*b, int(v > thresholds[b])) for v, b in zip(values, bits, strict=True)]
+            threshold = split_value(inside if len(inside) > 1 else values)
+            for row, value in enumerate(values):
+                if bits[row] == bucket:
+                    after[row] = (*bucket, int(value > threshold))
+        bits = after
     return bits
 
 

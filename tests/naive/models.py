@@ -34,8 +34,25 @@ def attention_states(encoder, inputs):
     for i in range(length):
         mark = min(int(inputs.marks[0, i]), encoder.marks)
         rows.append(encoder.mark.weight[mark] + encoder.value(inputs.values[0, i]) + encoder.position[i + 1])
-    states = torch.stack(rows)
+    return _through_blocks(encoder, torch.stack(rows), torch.zeros(()))
+
+
+def hawkes_states(encoder, inputs):
+    """States of the first sequence of the inputs under the Transformer Hawkes Process, wave by wave."""
+    rows, clock = [encoder.begin], [0.0]
+    for i in range(int(inputs.mask[0].sum())):
+        rows.append(encoder.mark.weight[min(int(inputs.marks[0, i]), encoder.marks)])
+        clock.append(float(inputs.times[0, i]))
+    half, width = encoder.begin.numel() // 2, encoder.begin.numel()
+    angles = [[t / 10000 ** (2 * j / width) for j in range(half)] for t in clock]
+    waves = torch.tensor([[math.sin(a) for a in row] + [math.cos(a) for a in row] for row in angles])
+    return _through_blocks(encoder, torch.stack(rows), waves)
+
+
+def _through_blocks(encoder, states, clock):
+    """Causal attention and feed-forward networks; `clock` is added before every block."""
     for block in encoder.blocks:
+        states = states + clock
         normal = block.norm_attention(states)
         query, key, value = block.query_key_value(normal).chunk(3, dim=1)
         size = query.shape[1] // block.heads
@@ -135,7 +152,7 @@ def unwarp_penalty(net_rate, sigma, points=4000):
 # ------------------------------------------------------------------ similarity
 
 
-def deltas(query_times, query_marks, query_end, times, marks, end, normalised):
+def deltas(query_times, query_marks, query_end, times, marks, end, normalised, horizon=None):
     shorter = min(len(query_times), len(times))
     last = max(query_end, end)
     delta_t = sum(abs(query_times[i] - times[i]) for i in range(shorter))
@@ -143,7 +160,8 @@ def deltas(query_times, query_marks, query_end, times, marks, end, normalised):
     delta_x = sum(query_marks[i] != marks[i] for i in range(shorter)) + abs(len(times) - len(query_times))
     if normalised:
         longer = max(len(query_times), len(times))
-        return delta_t / (longer * (last if last > 0 else 1.0)), delta_x / longer
+        unit = (last if last > 0 else 1.0) if horizon is None else horizon
+        return min(delta_t / (longer * unit), 1.0), delta_x / longer
     return delta_t, delta_x
 
 

@@ -18,7 +18,7 @@ def in_batch_softmax(scores, positive, temperature, ignore=None):
     return total / max(queries, 1)
 
 
-def pairwise_hinge(scores, positive, margin):
+def pairwise_hinge(scores, positive, margin, over="active"):
     violations = []
     for q in range(len(scores)):
         for plus in range(len(scores[q])):
@@ -26,4 +26,4 @@ def pairwise_hinge(scores, positive, margin):
                 if positive[q][plus] and not positive[q][minus]:
                     violations.append(scores[q][minus] - scores[q][plus] + margin)
     active = [v for v in violations if v > 0]
-    return sum(active) / max(len(active), 1)
+    return sum(active) / max(len(active if over == "active" else violations), 1)

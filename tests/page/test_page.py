@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from page.conftest import EVIL, LONG, MARKS, Tab, call
+import neuroseqret as nsr
+from neuroseqret.serving import keys
+from page.conftest import EVIL, LONG, MARKS, Tab, call, corpus, serve
 
 QUERY = "s5"
+KEYS = (("reader & co", ("read",)), ("admin", ("read", "admin")))
 
 
 def until(page, holds: Callable[[], bool], seconds: float = 40) -> None:
@@ -46,8 +52,24 @@ def accessible(page) -> None:
     assert [(flaw["id"], [node["html"][:160] for node in flaw["nodes"][:3]]) for flaw in flaws] == []
 
 
+def recoloured(page, scheme: str) -> None:
+    """Let the system ask for light or dark colours."""
+    page.emulate_media(color_scheme=scheme)
+    until(page, lambda: page.evaluate("document.documentElement.dataset.theme") == scheme)
+    settled(page)
+
+
 def fits(page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def picture(page, tmp_path, name: str) -> None:
+    """Keep a screenshot; NEUROSEQRET_SCREENSHOTS names the folder."""
+    folder = Path(os.environ.get("NEUROSEQRET_SCREENSHOTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}-{page.viewport_size['width']}.png"
+    page.screenshot(path=file)
+    assert file.read_bytes()[:4] == b"\x89PNG"
 
 
 def test_start_shows_what_is_there(tab):
@@ -283,7 +305,71 @@ def test_own_events_pasted_dropped_and_drawn(tab, tmp_path):
     tab.check()
 
 
-def test_windows_are_shown_inside_their_sequence(browser, window_site):
+#: Listens to everything that a page sends to the loudspeaker.
+LISTEN = """
+  const connect = AudioNode.prototype.connect;
+  AudioNode.prototype.connect = function (target, ...rest) {
+    if (target instanceof AudioDestinationNode) {
+      window.heard ??= target.context.createAnalyser();
+      connect.call(this, window.heard);
+    }
+    return connect.call(this, target, ...rest);
+  };
+  window.loudness = () => {
+    const wave = new Float32Array(window.heard.fftSize);
+    window.heard.getFloatTimeDomainData(wave);
+    return Math.max(...wave.map(Math.abs));
+  };
+"""
+
+
+def test_a_hit_sounds(tab):
+    tab.page.add_init_script(LISTEN)
+    page = tab.open(f"#id={QUERY}")
+    lines(page).nth(1).wait_for()
+    settled(page)
+    page.get_by_role("button", name="Play").nth(1).click()
+    until(page, lambda: page.evaluate("window.loudness()") > 0.01, 10)
+    page.get_by_role("button", name="Stop").click()
+    until(page, lambda: page.evaluate("window.loudness()") == 0, 10)
+    tab.check()
+
+
+def test_judgements_of_a_key_that_may_only_read_are_stored_under_its_name(browser, model, tmp_path):
+    nsr.Index.create(model, tmp_path / "index", corpus()[np.arange(12)])
+    reader, admin = (keys.create(tmp_path / "keys", name, scopes)[0] for name, scopes in KEYS)
+    with serve(tmp_path / "index", tmp_path / "log", "--keys", str(tmp_path / "keys")) as address:
+        tab = Tab(browser, address)
+        tab.page.goto(address)
+        page = tab.page
+        page.get_by_role("alert").get_by_text("this server needs a key").wait_for()
+        accessible(page)
+        picture(page, tmp_path, "key-light")
+        assert all("401" in flaw for flaw in tab.flaws)
+        tab.flaws.clear()
+        page.get_by_label("Key", exact=True).fill(reader)
+        page.get_by_role("button", name="Open").click()
+        page.get_by_role("button", name="Try one").wait_for()
+        page = tab.page
+        page.evaluate(f"location.hash = 'id={QUERY}'")
+        lines(page).nth(1).wait_for()
+        page.get_by_role("button", name="Good hit").first.click()
+        page.get_by_text("Stored for reader & co").wait_for()
+        stored: list[dict] = []
+
+        def is_stored() -> bool:
+            request = urllib.request.Request(f"{address}/v1/feedback", headers={"authorization": f"Bearer {admin}"})
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                stored[:] = json.load(reply)["judgements"]
+            return bool(stored)
+
+        until(page, is_stored)
+        assert [(one["relevant"], one["user"]) for one in stored] == [(True, "reader & co")]
+        tab.check()
+        page.close()
+
+
+def test_windows_are_shown_inside_their_sequence(browser, window_site, tmp_path):
     tab = Tab(browser, window_site)
     page = tab.open(f"#id={QUERY}")
     lines(page).first.wait_for()
@@ -294,6 +380,7 @@ def test_windows_are_shown_inside_their_sequence(browser, window_site):
     assert lines(page).nth(1).get_attribute("aria-valuemax") == "24"  # the whole sequence, not the window of 8
     page.get_by_role("button", name="Why").first.click()
     page.get_by_text("is the sum of these parts").wait_for()
+    picture(page, tmp_path, "windows-light")
     page.get_by_role("button", name="More like").first.click()
     until(page, lambda: "events=" in page.url)
     lines(page).first.wait_for()
@@ -409,23 +496,25 @@ VIEWS = {
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_every_view_is_accessible_and_fits(browser, site, tmp_path, width, scheme):
-    """Also makes the screenshots; NEUROSEQRET_SCREENSHOTS names the folder to keep them in."""
-    folder = Path(os.environ.get("NEUROSEQRET_SCREENSHOTS") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Also makes the screenshots, in both colour schemes."""
     tab = Tab(browser, site, width, 900, color_scheme=scheme)
+    other = "dark" if scheme == "light" else "light"
     for name, fragment in VIEWS.items():
         page = tab.open(fragment)
         settled(page)
         fits(page)
         accessible(page)
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
-        page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
+        picture(page, tmp_path, f"{name}-{scheme}")
+        recoloured(page, other)
+        accessible(page)
+        picture(page, tmp_path, f"{name}-{other}")
+        recoloured(page, scheme)
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard").wait_for()
     accessible(page)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Switch to").click()
-    other = "dark" if scheme == "light" else "light"
     assert page.evaluate("document.documentElement.dataset.theme") == other
     assert f"theme={other}" in page.url
     accessible(page)

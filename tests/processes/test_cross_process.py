@@ -14,19 +14,25 @@ from neuroseqret.processes.cross_process import CrossProcess
 
 @pytest.fixture
 def process() -> CrossProcess:
+    return of_blocks(1)
+
+
+def of_blocks(blocks: int, dropout: float = 0.0) -> CrossProcess:
     torch.manual_seed(0)
-    made = CrossProcess(marks=3, width=6, positions=8).double()
+    made = CrossProcess(marks=3, width=6, positions=8, blocks=blocks, dropout=dropout).double()
     with torch.no_grad():
         for parameter in made.parameters():
-            parameter.normal_()
+            parameter.normal_(std=0.5)  # larger weights make softmax pick one event
     return made
 
 
 def weights(process: CrossProcess) -> list[np.ndarray]:
-    return [layer.weight.detach().numpy() for layer in (process.query, process.key, process.value)]
+    return [p.weight.detach().numpy() for layer in process.layers for p in (layer.query, layer.key, layer.value)]
 
 
-def test_attention_and_states_are_those_of_the_loops(process: CrossProcess) -> None:
+@pytest.mark.parametrize("blocks", [1, 2, 3])
+def test_attention_and_states_are_those_of_the_loops(blocks: int) -> None:
+    process = of_blocks(blocks)
     query, corpus = torch.randn(2, 5, 6).double(), torch.randn(2, 3, 4, 6).double()
     mask = torch.ones(2, 5, dtype=torch.bool)
     attended = process.attend(corpus, query, mask)
@@ -46,18 +52,34 @@ def test_embeddings_of_events_are_those_of_the_loops(process: CrossProcess) -> N
     times = torch.rand(2, 10).double().cumsum(1)  # more events than positions
     marks = torch.randint(0, 5, (2, 10))  # some unknown
     found = process.embed_events(times, marks).detach().numpy()
+    scaled = process.embed_events(times, marks, unit=7.0).detach().numpy()
     for row in range(2):
-        np.testing.assert_allclose(found[row], event_embeddings(process, times[row].tolist(), marks[row].tolist()))
+        events = times[row].tolist(), marks[row].tolist()
+        np.testing.assert_allclose(found[row], event_embeddings(process, *events))
+        np.testing.assert_allclose(scaled[row], event_embeddings(process, *events, unit=7.0))
 
 
-def test_padded_query_events_are_not_attended_to(process: CrossProcess) -> None:
+def test_dropout_follows_every_block_in_training_only() -> None:
+    process, query = of_blocks(2, dropout=0.5), torch.randn(1, 40, 6).double()
+    process.eval()
+    kept = process.attend_self(query)
+    torch.testing.assert_close(process.attend_self(query), kept)
+    process.train()
+    assert 0.3 < float((process.attend_self(query) == 0).double().mean()) < 0.7
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_padded_query_events_are_not_attended_to(blocks: int) -> None:
+    process = of_blocks(blocks)
     query, corpus = torch.randn(1, 5, 6).double(), torch.randn(1, 2, 4, 6).double()
     mask = torch.tensor([[True, True, True, False, False]])
     short = process.attend(corpus, query[:, :3], mask[:, :3])
     torch.testing.assert_close(process.attend(corpus, query, mask), short)
 
 
-def test_a_sequence_conditioned_on_itself_does_not_see_its_future(process: CrossProcess) -> None:
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_sequence_conditioned_on_itself_does_not_see_its_future(blocks: int) -> None:
+    process = of_blocks(blocks)
     times = torch.tensor([[0.5, 1.0, 2.0, 4.0]]).double()
     marks = torch.tensor([[0, 1, 2, 0]])
     changed_times, changed_marks = times.clone(), marks.clone()

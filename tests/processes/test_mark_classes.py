@@ -16,7 +16,8 @@ from neuroseqret.models.cross.cross_attention import CrossAttention
 from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.self_attention.network import RelevanceNetwork
-from neuroseqret.processes.mark_classes import MarkClasses, shared_classes
+from neuroseqret.processes.mark_classes import MarkClasses
+from neuroseqret.processes.shared_classes import shared_classes
 
 MARKS, GROUPS = 5000, 8
 SMALL = {
@@ -100,7 +101,7 @@ def test_rare_marks_are_told_apart():
     assert same.mean() > 0.9
 
 
-@pytest.mark.parametrize("preset", ["default", "paper"])
+@pytest.mark.parametrize("preset", ["default", "paper-literal"])
 @pytest.mark.parametrize("kind", [SelfAttention, CrossAttention, HashCrossAttention])
 def test_saved_and_loaded_scores_are_bit_equal(kind, preset, tmp_path):
     model = fitted(kind, preset)

@@ -29,6 +29,10 @@ def process(seed: int = 0, **overrides):
     return made
 
 
+def hawkes(seed: int = 0):
+    return process(seed, reads="times")
+
+
 def inputs_of(seed: int, **kwargs) -> Inputs:
     sequences = random_sequences(seed, **kwargs)
     return TimeScale.fit(sequences).inputs(pad(sequences))
@@ -47,6 +51,26 @@ def test_the_encoder_is_causal():
     model, inputs = process(), inputs_of(4, number=3, longest=10)
     before = model.encoder(inputs)
     inputs.values[:, 4:] += 1.0
+    after = model.encoder(inputs)
+    torch.testing.assert_close(before[:, :5], after[:, :5])
+    assert not torch.allclose(before[:, 5], after[:, 5])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hawkes_states_are_those_of_explicit_waves_and_attention(seed):
+    model, inputs = hawkes(seed), inputs_of(seed)
+    states = model.encoder(inputs)
+    for row in range(len(inputs)):
+        expected = naive.hawkes_states(model.encoder, take(inputs, torch.tensor([row])))
+        torch.testing.assert_close(states[row, : len(expected)], expected, atol=1e-4, rtol=1e-3)
+
+
+def test_hawkes_states_see_times_and_marks_up_to_their_event_and_nothing_else():
+    model, inputs = hawkes(), inputs_of(4, number=3, longest=10)
+    before = model.encoder(inputs)
+    inputs.values.add_(1.0)
+    torch.testing.assert_close(model.encoder(inputs), before)
+    inputs.times[:, 4:] += 1.0
     after = model.encoder(inputs)
     torch.testing.assert_close(before[:, :5], after[:, :5])
     assert not torch.allclose(before[:, 5], after[:, 5])
@@ -76,8 +100,9 @@ def test_the_density_per_unit_of_time_integrates_to_one():
     inputs = take(inputs, torch.zeros(len(gaps), dtype=torch.long))
     z = scale.standardise(gaps)[:, None]
     inputs = Inputs(
-        inputs.values, inputs.marks, inputs.mask, torch.ones_like(inputs.mask), z, inputs.tail, inputs.open_end
-    )
+        inputs.values, inputs.marks, inputs.mask, torch.ones_like(inputs.mask), z, inputs.tail, inputs.open_end,
+        inputs.times,
+    )  # fmt: skip
     after = model.heads(model.encoder(take(inputs, torch.tensor([0]))))
     log_gap = -0.5 * ((z[:, 0] - after.mu[0, 0]) / after.sigma[0, 0]) ** 2 - after.sigma[0, 0].log() - 0.9189385
     # The head models zg; a density of the raw gap has the further factor 1 / (sd (gap + eps)).
@@ -87,9 +112,10 @@ def test_the_density_per_unit_of_time_integrates_to_one():
     assert torch.trapezoid(density, gaps).item() == pytest.approx(1 - below.item(), abs=0.01)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_closed_form_is_the_gradient(seed):
-    model, inputs = process(seed).double(), inputs_of(seed)
+@pytest.mark.parametrize("make", [process, hawkes])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_closed_form_is_the_gradient(seed, make):
+    model, inputs = make(seed).double(), inputs_of(seed)
     inputs = Inputs(*(x.double() if x.dtype == torch.float32 else x for x in vars(inputs).values()))
     inputs.marks[0, 0] = 7  # a mark that training never saw
     with torch.no_grad():

@@ -13,12 +13,12 @@ SOURCE = REPOSITORY / "page"
 BUILT = REPOSITORY / "src" / "neuroseqret" / "serving" / "page"
 
 
-def fingerprint(names: list[str]) -> str:
+def fingerprint(folder: Path, names: list[str]) -> str:
     """The hash of `page/fingerprint.ts`, computed again."""
     files = sorted(
-        (path.relative_to(SOURCE).as_posix(), path)
+        (path.relative_to(folder).as_posix(), path)
         for name in names
-        for path in ([SOURCE / name] if (SOURCE / name).is_file() else (SOURCE / name).rglob("*"))
+        for path in ([folder / name] if (folder / name).is_file() else (folder / name).rglob("*"))
         if path.is_file()
     )
     found = hashlib.sha256()
@@ -37,12 +37,16 @@ def names() -> list[str]:
 
 def test_the_built_page_is_the_build_of_the_source(names):
     assert {"src", "vite.config.ts", "package.json", "package-lock.json"} <= set(names)
-    written = (BUILT / "source.sha256.txt").read_text().strip()
-    assert written == fingerprint(names), "page/ has changed since the page was built; run 'make page' and commit"
+    written = dict(line.split() for line in (BUILT / "sha256.txt").read_text().splitlines())
+    said = "run 'make page' and commit"
+    assert written["source"] == fingerprint(SOURCE, names), f"page/ has changed since the page was built; {said}"
+    built = [path.name for path in BUILT.iterdir() if path.name != "sha256.txt"]
+    assert {"index.html", "page.js", "index.css"} <= set(built)
+    assert written["build"] == fingerprint(BUILT, built), f"built files have changed since they were built; {said}"
 
 
 def test_a_changed_source_would_be_noticed(names):
-    assert fingerprint(names) != fingerprint(names[:-1])
+    assert fingerprint(SOURCE, names) != fingerprint(SOURCE, names[:-1])
 
 
 def test_nothing_is_loaded_from_elsewhere():

@@ -7,6 +7,7 @@ import resource
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -25,6 +26,7 @@ LIMITS = (
     "body_bytes=40000",
     "where_characters=100",
     "idle_seconds=1",
+    "upload_seconds=2",
 )
 
 
@@ -154,17 +156,106 @@ def test_half_a_body_ends_with_408_and_writes_nothing(guarded):
     assert as_key(guarded, "admin")("GET", "/v1/sequences/half")[0] == 404
 
 
-def test_slow_and_idle_callers_do_not_stop_others(guarded):
-    running, _, _ = guarded
+def test_a_body_that_trickles_in_ends_with_408(guarded):
+    running, made, _ = guarded
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as client:
+        client.sendall(
+            b"POST /v1/sequences HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nContent-Length: 5000\r\n"
+            b"Authorization: Bearer " + made["admin"].encode() + b"\r\n\r\n"
+        )
+        client.settimeout(0.3)
+        answer, begun = b"", time.monotonic()
+        while not answer and time.monotonic() - begun < 15:
+            client.sendall(b" ")
+            with suppress(TimeoutError):
+                answer = client.recv(4096)
+        client.settimeout(5)
+        while b"}" not in answer and (part := client.recv(4096)):  # the body may come after the head
+            answer += part
+    assert b" 408 " in answer.split(b"\r\n")[0]
+    assert b"within 2 seconds" in answer
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"POST /v1/search HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 70_000, 431),
+        (b"GET /v1/index HTTP/1.1\r\nHost: x\r\n" + b"X-Many: a\r\n" * 7_000, 431),
+        (b"hello, is this a server?\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),  # TLS
+        (b"GET /v1/index HTTP/1.1\r\nHo", None),
+        (b"", None),
+    ],
+)
+def test_heads_that_are_endless_wrong_or_late_end_the_connection(guarded, sent, status):
+    with socket.create_connection(("127.0.0.1", guarded[0].port), timeout=20) as client:
+        client.sendall(sent)
+        answer, part = b"", b"more"
+        while part:
+            part = client.recv(4096)  # ends when the server closes the connection
+            answer += part
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert (int(head.split()[1]) if answer else None) == status
+    assert status is None or json.loads(body)["status"] == status
+
+
+def test_callers_that_go_away_leave_nothing_behind(guarded):
+    running, made, _ = guarded
+    head = b"Host: x\r\nAuthorization: Bearer " + made["admin"].encode() + b"\r\n"
+    query = json.dumps(QUERY).encode()
+    line = json.dumps({"id": "gone", "times": [0], "marks": [0]}).encode()
+    for _ in range(12):  # more than there are places for uploads
+        with socket.create_connection(("127.0.0.1", running.port), timeout=20) as client:
+            client.sendall(
+                b"POST /v1/search HTTP/1.1\r\nContent-Type: application/json\r\n"
+                + head
+                + b"Content-Length: %d\r\n\r\n" % len(query)
+                + query
+            )
+        with socket.create_connection(("127.0.0.1", running.port), timeout=20) as client:
+            client.sendall(
+                b"POST /v1/sequences HTTP/1.1\r\nContent-Type: application/x-ndjson\r\n"
+                + head
+                + b"Content-Length: 5000\r\n\r\n"
+                + line
+                + b"\n"
+            )
+    admin = as_key(guarded, "admin")
+    assert admin("GET", "/v1/sequences/gone")[0] == 404
+    one = {"sequences": [{"id": "came", "times": [0], "marks": [0]}]}
+    assert admin("POST", "/v1/sequences", one)[0] == 200
+    assert admin("DELETE", "/v1/sequences/came")[0] == 200
+    assert "a request failed" not in running.log.read_text()
+
+
+def test_a_caller_that_does_not_read_does_not_stop_others(server):
+    clients = []
+    try:
+        for _ in range(16):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(20)
+            client.connect(("127.0.0.1", server.port))
+            client.sendall(b"GET /v1/sequences?limit=1000&fields=events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 4)
+            clients.append(client)
+        begun = time.monotonic()
+        assert server.call("POST", "/v1/search", QUERY)[0] == 200
+        assert time.monotonic() - begun < 5
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_idle_callers_do_not_stop_others(server):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
-    idle = [socket.create_connection(("127.0.0.1", running.port), timeout=20) for _ in range(1000)]
+    idle = [socket.create_connection(("127.0.0.1", server.port), timeout=20) for _ in range(1000)]
     try:
         for at, client in enumerate(idle):
             if at % 2:
                 client.sendall(b"POST /v1/search HTTP/1.1\r\nHost: x\r\nContent-Le")
         begun = time.monotonic()
-        assert as_key(guarded, "reader")("POST", "/v1/search", QUERY)[0] == 200
+        assert server.call("POST", "/v1/search", QUERY)[0] == 200
         assert time.monotonic() - begun < 5
     finally:
         for client in idle:

@@ -17,10 +17,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from torture.rounds import CELLS, torture
+import reliability_page
+from torture.rounds import CELLS, COST, torture
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "torture"
-AT_ONCE = 10  # rounds of a cell before the next one has its turn
+AT_ONCE = 5  # rounds of a cell before the next one has its turn
 
 
 def main() -> int:
@@ -33,9 +34,9 @@ def main() -> int:
     end = time.monotonic() + 60 * given.minutes
     with torture() as tortured:
         while sum(cell["rounds"] for cell in cells.values()) < given.rounds and time.monotonic() < end:
-            kind, change = min(cells, key=lambda name: cells[name]["rounds"])
+            kind, change = min(cells, key=lambda name: cells[name]["rounds"] * COST.get(name[1], 1))
             cell = cells[kind, change]
-            for _ in range(AT_ONCE):
+            for _ in range(max(1, AT_ONCE // COST.get(change, 1))):
                 try:
                     outcome = tortured.round(kind, change, cell["rounds"])
                 except AssertionError as error:
@@ -47,6 +48,7 @@ def main() -> int:
             cell["last"] = f"{datetime.now(timezone.utc):%Y-%m-%d}"
             RESULTS.mkdir(parents=True, exist_ok=True)
             (RESULTS / f"{kind}-{change}.json").write_text(json.dumps(cell, indent=1) + "\n")
+    reliability_page.write()
     failures = sum(len(cell["failures"]) for cell in cells.values())
     print(f"{sum(cell['rounds'] for cell in cells.values()):,} rounds in all, {failures} failures")
     return 1 if failures else 0

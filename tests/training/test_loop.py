@@ -78,6 +78,26 @@ def test_patience_stops_early():
     assert result.steps == 15
 
 
+def test_without_a_number_of_steps_patience_ends_it_at_a_constant_rate():
+    module, log, values = model(), TrainingLog(), iter([0.1, 0.5, 0.4, 0.3, 0.2])
+    settings = LoopSettings(steps=None, every=7, patience=2)
+    result = train(module, regression(module), settings, validate=lambda: next(values), log=log)
+    assert (result.steps, result.best) == (28, 0.5)
+    assert {record["rate"] for record in log.records} == {settings.learning_rate}
+    assert [record["step"] for record in log.records if "validation" in record] == [7, 14, 21, 28]
+
+
+def test_without_validation_the_loss_ends_it():
+    module = model()
+    result = train(module, regression(module), LoopSettings(steps=None, every=10, patience=3, learning_rate=0.03))
+    assert 30 < result.steps < 5000
+
+
+def test_something_must_end_a_phase():
+    with pytest.raises(ValueError, match="there must be a patience"):
+        LoopSettings(steps=None)
+
+
 def test_a_budget_is_kept_and_the_rate_still_falls_to_its_end():
     module, log = model(), TrainingLog()
     settings = LoopSettings(steps=10_000_000, max_seconds=0.5)
@@ -162,3 +182,13 @@ def test_a_budget_of_processor_time_does_not_run_while_others_compute():
         begun = budget.now()
         time.sleep(0.2)
         assert budget.now() - begun < 0.15
+
+
+def test_the_axis_of_a_share_ends_at_one() -> None:
+    log = TrainingLog()
+    for step, validation in enumerate((0.4, 0.9, 1.0), 1):
+        log.add({"phase": "head", "step": step, "loss": 1.0 / step, "validation": validation})
+    _, right = log.figure().axes
+    low, high = right.get_ylim()
+    assert 0 <= low < 0.4
+    assert high == 1.0

@@ -29,8 +29,9 @@ def test_softmax_is_the_naive_one(seed, queries, candidates):
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 7))
 def test_hinge_is_the_naive_one(seed, queries, candidates):
     scores, positive, _ = random_block(seed, queries, candidates)
-    expected = naive.pairwise_hinge(scores.tolist(), positive.tolist(), 0.5)
-    assert float(pairwise_hinge(scores, positive, 0.5)) == pytest.approx(expected)
+    for over in ("active", "all"):
+        expected = naive.pairwise_hinge(scores.tolist(), positive.tolist(), 0.5, over)
+        assert float(pairwise_hinge(scores, positive, 0.5, over=over)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("loss", [in_batch_softmax, pairwise_hinge])

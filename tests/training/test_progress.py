@@ -40,6 +40,8 @@ def test_the_share_is_of_the_steps_or_of_the_budget() -> None:
 def test_redirected_output_has_one_line_per_phase(capsys: pytest.CaptureFixture[str]) -> None:
     shown()
     assert capsys.readouterr().err == "training head: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500\n"
+    shown(5.0)
+    assert "training head: ended by the time limit, 100 steps in 5.0 s" in capsys.readouterr().err
     display = ProgressDisplay("head", 400, None)
     display.__enter__()
     display.resume(40)
@@ -98,6 +100,9 @@ def test_a_notebook_gets_a_bar_that_becomes_a_line(monkeypatch: pytest.MonkeyPat
     assert "<progress" in first
     assert "value='0.500'" in second
     assert last == "<code>training head: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500</code>"
+    assert list(track("ab", "embedding", 2)) == ["a", "b"]
+    assert contents[-1] == ""  # what took no time leaves no line
+    monkeypatch.setattr(progress, "_SHORT", 0.0)
     assert list(track("ab", "embedding", 2)) == ["a", "b"]
     assert "embedding: 2 of 2" in contents[-1]
     assert sys.stderr.getvalue() == ""  # type: ignore[union-attr]

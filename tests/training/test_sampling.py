@@ -66,3 +66,20 @@ def test_where_no_two_corpus_sequences_belong_together_all_anchors_are_queries()
 def test_nothing_relevant_is_one_clear_error():
     with pytest.raises(UserError, match="no train query has a relevant corpus sequence"):
         PairSampler(Relevance.from_groups(toy(["z"]), CORPUS), np.array([0]))
+
+
+@pytest.mark.parametrize("relevance", [BY_GROUP, BY_QRELS], ids=["groups", "qrels"])
+def test_every_anchor_gets_its_negatives_and_no_more_are_drawn_than_it_takes(relevance):
+    sampler = PairSampler(relevance, np.arange(3), size=4, pseudo_share=0.0, negatives=3)
+    for step in range(20):
+        batch = sampler.batch(step)
+        further = batch.positive[:, 4:]
+        np.testing.assert_array_equal(further, BY_GROUP.matrix()[batch.queries][:, batch.corpus[4:]])
+        assert len(set(batch.corpus[4:])) == further.shape[1]
+        assert (~further).sum(1).min() == 3
+        assert (~further[:, :-1]).sum(1).min() == 2
+
+
+def test_a_small_corpus_gives_all_that_it_has():
+    batch = PairSampler(BY_GROUP, np.arange(3), size=4, pseudo_share=0.0, negatives=100).batch(0)
+    assert set(batch.corpus[4:]) == set(range(len(CORPUS)))

@@ -24,6 +24,8 @@ export interface IndexInfo {
   version: number;
   library_version: string;
   scopes: string[];
+  /** Name of the key; null on a server without keys. */
+  caller?: string | null;
   limits: Record<string, number>;
 }
 

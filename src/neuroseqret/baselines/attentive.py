@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import torch
 from torch import Tensor, nn
 
 from neuroseqret.processes.encoder import AttentionBlock
@@ -26,13 +23,3 @@ class AttentionStack(nn.Module):
             states = block(states)
         normal: Tensor = self.norm(states)
         return normal
-
-
-def frequencies() -> Tensor:
-    """10000^(-2j / WIDTH) for j < WIDTH / 2, as in the transformer's position encoding."""
-    return torch.exp(torch.arange(0, WIDTH, 2) * (-math.log(10000.0) / WIDTH))
-
-
-def waves(angle: Tensor) -> Tensor:
-    """Sines and cosines of (..., WIDTH / 2) angles: (..., WIDTH)."""
-    return torch.cat([angle.sin(), angle.cos()], dim=-1)

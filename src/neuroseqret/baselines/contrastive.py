@@ -16,6 +16,7 @@ from neuroseqret.data.sequences import IntArray
 from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.base import Role, Scores
 from neuroseqret.models.card import Outcome
+from neuroseqret.training import ranks
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.losses import in_batch_softmax
@@ -71,8 +72,10 @@ def train_contrastive(
 
     def loss(step: int) -> Tensor:
         batch = sampler.batch(step)
-        anchors = torch.cat([encode("query", batch.queries), encode("corpus", batch.pseudo)])
-        scores = anchors @ encode("corpus", batch.corpus).T
+        own: list[tuple[Role, IntArray]]
+        own = [("query", batch.queries), ("corpus", batch.pseudo), ("corpus", batch.corpus)]
+        queries, pseudo, shown = (ranks.shared(partial(encode, role), rows) for role, rows in own)
+        scores = torch.cat([queries, pseudo]) @ shown.T
         positive, ignore = torch.from_numpy(batch.positive), torch.from_numpy(batch.ignore)
         return in_batch_softmax(scores, positive, settings.temperature, ignore)
 

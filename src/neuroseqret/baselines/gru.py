@@ -64,6 +64,7 @@ class GRU(EncoderBaseline[GRUEncoder]):
     """Cosine of the projected last states of a GRU; `settings` replace any of `GRUSettings`."""
 
     name: ClassVar[str] = "gru"
+    shares_training: ClassVar[bool] = True
     settings: GRUSettings
 
     def __init__(self, **settings: Any) -> None:

@@ -39,6 +39,7 @@ class HistogramMetric(Histogram, Resumable):
 
     name: ClassVar[str] = "histogram-metric"
     needs_labels: ClassVar[bool] = True
+    shares_training: ClassVar[bool] = True
     settings: HistogramMetricSettings
     projection: Projection
 

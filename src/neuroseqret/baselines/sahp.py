@@ -18,9 +18,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from neuroseqret.baselines.attentive import WIDTH, AttentionStack, frequencies, waves
+from neuroseqret.baselines.attentive import WIDTH, AttentionStack
 from neuroseqret.baselines.intensity import Events, IntensityProcess, LogSoftplus
 from neuroseqret.baselines.point_process import PointProcessBaseline
+from neuroseqret.processes.hawkes_encoder import frequencies, waves
 
 
 class SAHPNetwork(IntensityProcess):
@@ -32,7 +33,7 @@ class SAHPNetwork(IntensityProcess):
         super().__init__()
         self.marks, self.width = marks, WIDTH
         self.mark = nn.Embedding(marks + 1, WIDTH)  # the last row is for all unknown marks
-        self.register_buffer("frequency", frequencies(), persistent=False)
+        self.register_buffer("frequency", frequencies(WIDTH), persistent=False)
         self.shift = nn.Linear(1, WIDTH // 2, bias=False)
         self.attention = AttentionStack()
         self.level, self.start, self.decay = (nn.Linear(WIDTH, marks, bias=False) for _ in range(3))

@@ -16,9 +16,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from neuroseqret.baselines.attentive import WIDTH, AttentionStack, frequencies, waves
+from neuroseqret.baselines.attentive import WIDTH, AttentionStack
 from neuroseqret.baselines.intensity import Events, IntensityProcess, LogSoftplus
 from neuroseqret.baselines.point_process import PointProcessBaseline
+from neuroseqret.processes.hawkes_encoder import frequencies, waves
 
 
 class THPNetwork(IntensityProcess):
@@ -30,7 +31,7 @@ class THPNetwork(IntensityProcess):
         super().__init__()
         self.marks, self.width = marks, WIDTH
         self.mark = nn.Embedding(marks + 1, WIDTH)  # the last row is for all unknown marks
-        self.register_buffer("frequency", frequencies(), persistent=False)
+        self.register_buffer("frequency", frequencies(WIDTH), persistent=False)
         self.attention = AttentionStack()
         self.base, self.drift = nn.Linear(WIDTH, marks), nn.Parameter(torch.full((marks,), -0.1))
         self.log_softplus = LogSoftplus(marks)

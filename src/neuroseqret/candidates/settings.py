@@ -14,6 +14,7 @@ from neuroseqret.errors import UserError
 BITS = 64  # of a code
 LEVELS = 16  # of a median tree
 Method = Literal["auto", "exhaustive", "cells", "buckets", "hamming"]
+Hash = Literal["network", "trees", "rotation", "hyperplanes"]
 
 
 class CandidateSettings(BaseModel):
@@ -24,7 +25,7 @@ class CandidateSettings(BaseModel):
     candidates: Method = "auto"
     fraction: float = 0.01  # share of the corpus to compare, and ...
     at_least: int = 2000  # ... the number of sequences to compare if that share is smaller
-    hash: Literal["network", "trees", "rotation", "hyperplanes"] = "network"
+    hash: Hash | None = None  # None: `trees` for buckets, `network` for other codes; see `hash_name`
     hash_preset: str | None = None  # of the hash network
     bits: int | None = None  # R, bits of a code; None: `BITS`, with trees `LEVELS` per table if that fits
     tables: int = 10  # M, number of bucket tables
@@ -33,11 +34,11 @@ class CandidateSettings(BaseModel):
     def check(self) -> None:
         """Raise a `UserError` if the values cannot be used, alone or together; needs no hash function, so no torch."""
         check_share(self.fraction, self.at_least)
-        if self.hash_preset is not None and self.hash != "network":
+        if self.hash_preset is not None and self.hash_name != "network":
             raise UserError(f"hash_preset works with the hash 'network' only, not with {self.hash!r}; leave it out")
         check_tables(MAX_BITS, self.tables, None)
         check_bits(self.code_bits)
-        if self.hash != "trees":
+        if self.hash_name != "trees":
             check_tables(self.code_bits, self.tables, self.table_bits)
             return
         if self.code_bits % self.tables:
@@ -48,18 +49,28 @@ class CandidateSettings(BaseModel):
         check_tables(self.code_bits // self.tables, self.tables, self.table_bits)
 
     @property
+    def hash_name(self) -> Hash:
+        """The hash function: for buckets, trees, which are above the others there (see docs/results.md).
+
+        Their codes are paths, whose Hamming distance means less, so a scan of all codes takes the network.
+        """
+        if self.hash is not None:
+            return self.hash
+        return "trees" if self.candidates == "buckets" and self.hash_preset is None else "network"
+
+    @property
     def code_bits(self) -> int:
         """Bits of a code."""
         if self.bits is not None:
             return self.bits
-        return self.tables * min(LEVELS, MAX_BITS // self.tables) if self.hash == "trees" else BITS
+        return self.tables * min(LEVELS, MAX_BITS // self.tables) if self.hash_name == "trees" else BITS
 
     def new_hash(self) -> HashFunction:
         """Return the hash function of these settings, not fitted yet."""
         options: dict[str, Any] = {} if self.hash_preset is None else {"preset": self.hash_preset}
-        if self.hash == "trees":
+        if self.hash_name == "trees":
             options["levels"] = self.code_bits // self.tables
-        return make_hash(self.hash, self.code_bits, **options)
+        return make_hash(self.hash_name, self.code_bits, **options)
 
 
 def check_share(fraction: float, at_least: int) -> None:

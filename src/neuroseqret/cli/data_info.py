@@ -104,7 +104,7 @@ def _print(title: str, numbers: Statistics, lines: list[str]) -> None:
         assert numbers.last_time is not None
         first, last, unit = numbers.first_time, numbers.last_time, numbers.time_unit
         window = "" if numbers.span_median is None else f", median window {duration(numbers.span_median, unit)}"
-        facts.add_row("times", f"{first:.10g} to {last:.10g}{window}")
+        facts.add_row("times", f"{_plain(first)} to {_plain(last)}{window}")
         if is_date([first, last], unit):
             facts.add_row("as dates", f"{span(first, last, unit)} UTC")
     if numbers.gap_quantiles and numbers.gap_mean is not None:
@@ -116,7 +116,7 @@ def _print(title: str, numbers: Statistics, lines: list[str]) -> None:
         facts.add_row("looks wrong", escape(doubt), style="yellow")
     if numbers.flaws:
         for flaw in numbers.flaws:
-            facts.add_row("flaw", escape(f"{flaw.kind}, {flaw.count:,} times; first: {flaw.error()}"), style="red")
+            facts.add_row("flaw", escape(f"{flaw.kind}, {_times(flaw.count)}; first: {flaw.error()}"), style="red")
     else:
         facts.add_row("flaws", "none found")
     out.print(facts)
@@ -124,7 +124,16 @@ def _print(title: str, numbers: Statistics, lines: list[str]) -> None:
     spans = [f"{a:g}" if b - a == 1 else f"{a:g} to {b - 1:g}" for a, b in pairwise(edges)]
     _bars("events in a sequence", dict(zip(spans, numbers.lengths.counts, strict=True)))
     _bars("group", numbers.group_sizes, most=12)
-    _bars("mark", numbers.mark_counts, most=30)
+    _bars("mark", {"empty" if name == "-1" else name: n for name, n in numbers.mark_counts.items()}, most=30)
+
+
+def _plain(time: float) -> str:
+    """Return a time without an exponent, unless it is too small or too large to be read."""
+    return f"{time:,.0f}" if 1e10 <= abs(time) < 1e18 else f"{time:.10g}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _bars(what: str, counts: dict[str, int], most: int | None = None) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: How much of a melody is drawn, in beats of its most usual note.
 SPAN = 48.0
-INK, QUIET, RELEVANT, OTHER = "#1b1f24", "#6b7280", "#00785a", "#b3470b"
+INK, QUIET, RELEVANT, OTHER = "#1b1f24", "#6b7280", "#00785a", "#7b2d8b"
 #: Marks are intervals in semitones. They are drawn in five classes; the colours are safe for colour-blind readers.
 CLASSES = (
     ("leap down", -np.inf, -3, "#2c5fa8"),
@@ -49,7 +49,9 @@ def draw(query: EventSequence, hits: Sequence[Found], path: Path) -> Path:
     FigureCanvasAgg(figure)
     axes = figure.subplots(lanes, 1, sharex=True, squeeze=False)[:, 0]
     figure.subplots_adjust(left=0.31, right=0.985, top=1 - 0.45 / height, bottom=0.55 / height, hspace=0.16)
-    figure.text(0.0265, 1 - 0.31 / height, "Music of the same kind", color=INK, size=12, weight="bold", va="center")
+    figure.text(
+        0.0265, 1 - 0.31 / height, "A search for music of the same kind", color=INK, size=12, weight="bold", va="center"
+    )
     _lane(axes[0], query)
     axes[0].set_facecolor("#f3f4f6")
     _label(axes[0], query, "query", "", QUIET)

@@ -69,11 +69,11 @@ def embed(
     numbered = (loaded.meaning.apply(batch, choice, sequences) for batch in read)
     batches = checked_gaps(numbered, known.typical_gaps, known.time_unit, strict=strict, file=sequences)
     if ray is not None:
-        from neuroseqret.distributed import Cluster, embed_file
+        from neuroseqret.distributed import Cluster, RemoteEmbedder, embed_file
 
         source = {"sequences": str(sequences.resolve()), "model": read_saved(model).tensors_blake2b}
-        with Cluster(ray, model) as cluster:
-            count = embed_file(cluster, batches, out, role, source)
+        with Cluster(ray) as cluster:
+            count = embed_file(RemoteEmbedder(cluster, model), batches, out, role, source)
         _report(out, count, as_json)
         return
     with new_file(out) as temporary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -88,6 +89,13 @@ def evaluate(
         help="Write the tables and a plot of every query to this folder as a page; open its index.html in a browser.",
     ),
     cache: bool = typer.Option(True, help="Reuse results of earlier runs."),
+    ray: str | None = typer.Option(
+        None,
+        "--ray",
+        metavar="ADDRESS",
+        help="Score on this Ray cluster, for example host:6379, or auto for the one of this machine. Methods are "
+        "trained on this machine.",
+    ),
     strict: bool = typer.Option(
         False, "--strict", help="A model fails if the times look like another unit than its own, instead of warning."
     ),
@@ -96,6 +104,7 @@ def evaluate(
 
     Prints AP, nDCG@10, nDCG@20, RR and AP@10/hits of every method, always including 'random' and 'histogram'. If a
     method fails, its row says so, the reason is printed below the table, and the exit code is 1.
+    With --ray a run that was cut off goes on where it was.
     """
     from neuroseqret.evaluation import evaluate as evaluating
     from neuroseqret.evaluation.report import HOLDS
@@ -108,21 +117,28 @@ def evaluate(
         check_replaceable(report_folder, *PAGE_HOLDS)
     if json_file is not None and json_file.is_dir():
         raise UserError(f"{json_file}: is a folder; give the name of a file to --json")
-    report = evaluating.evaluate(
-        data,
-        method,
-        protocol=cast("Protocol", protocol),
-        corpus=cast("Condition", corpus),
-        split=split,
-        seed=seed,
-        max_seconds=max_seconds,
-        max_queries=max_queries,
-        test=cast("Test", test),
-        cache=cache,
-        strict=strict,
-        progress=progress,
-        remark=lambda line: remarks.print(line, markup=False),
-    )
+    with ExitStack() as connected:
+        elsewhere = {}
+        if ray is not None:
+            from neuroseqret.distributed import Cluster, RemoteAnswers
+
+            elsewhere["answering"] = RemoteAnswers(connected.enter_context(Cluster(ray)))
+        report = evaluating.evaluate(
+            data,
+            method,
+            protocol=cast("Protocol", protocol),
+            corpus=cast("Condition", corpus),
+            split=split,
+            seed=seed,
+            max_seconds=max_seconds,
+            max_queries=max_queries,
+            test=cast("Test", test),
+            cache=cache,
+            strict=strict,
+            progress=progress,
+            remark=lambda line: remarks.print(line, markup=False),
+            **elsewhere,
+        )
     printed = json_file is not None and str(json_file) == "-"
     if printed:
         print_json(report.to_json())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import shutil
 import time
@@ -60,52 +61,69 @@ def fit(
 
     Trains on the queries with split 'train', chooses the best weights by those with split 'validation', and does not
     use the others. Without labels, parts of the same sequence count as relevant to each other. If training is
-    interrupted, run the same command again: it continues where it stopped.
+    interrupted, run the same command again: it continues where it stopped. Several processes share the work with
+    'torchrun --nproc-per-node N -m neuroseqret fit ...'.
     """
     from neuroseqret.methods import registry as methods
     from neuroseqret.models.base import Resumable
     from neuroseqret.models.model_folder import HOLDS
     from neuroseqret.storage.files import check_replaceable
+    from neuroseqret.training import ranks
 
-    check_replaceable(out, *HOLDS)  # before the work, not after it
-    if not out.parent.is_dir():
-        raise UserError(f"{out.parent}: no such folder; create it or choose another --out")
-    if preset != "default" and model in methods.BASELINES:
-        raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
-    folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback)
-    method = methods.make(model, preset, **_first_stage(model, first))
-    begun = time.monotonic()
-    checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
-    if checkpoint.is_dir():
-        remarks.print(f"continuing the run that was interrupted (its state is in {checkpoint})", markup=False)
-    try:
-        method.fit(
-            folder.queries,  # without any, a method that needs labels learns from sub-sequences
-            folder.corpus,
-            folder.relevance,
-            seed=seed,
-            max_seconds=max_seconds,
-            checkpoint=checkpoint if isinstance(method, Resumable) else None,
-        )
-    except KeyboardInterrupt:
+    with ranks.started():
+        if not ranks.is_first():  # the first process says and writes everything
+            remarks.quiet = True
+            os.environ["NEUROSEQRET_PROGRESS"] = "off"
+        check_replaceable(out, *HOLDS)  # before the work, not after it
+        if not out.parent.is_dir():
+            raise UserError(f"{out.parent}: no such folder; create it or choose another --out")
+        if preset != "default" and model in methods.BASELINES:
+            raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
+        folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback)
+        method = methods.make(model, preset, **_first_stage(model, first))
+        if ranks.number() > 1 and not method.shares_training:
+            raise UserError(f"the training of {model!r} cannot be shared by several processes; run it without torchrun")
+        begun = time.monotonic()
+        checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
         if checkpoint.is_dir():
-            remarks.print("stopped; run the same command again to go on from here", markup=False)
-        else:
-            remarks.print("stopped; nothing was saved yet, so the same command starts from the beginning", markup=False)
-        raise
-    method.save(out)
-    shutil.rmtree(checkpoint, ignore_errors=True)
-    if (clock := _clock(method.to_state().card)) is not None:
-        remarks.print(clock, markup=False)
+            remarks.print(f"continuing the run that was interrupted (its state is in {checkpoint})", markup=False)
+        try:
+            method.fit(
+                folder.queries,  # without any, a method that needs labels learns from sub-sequences
+                folder.corpus,
+                folder.relevance,
+                seed=seed,
+                max_seconds=max_seconds,
+                checkpoint=checkpoint if isinstance(method, Resumable) else None,
+            )
+        except KeyboardInterrupt:
+            if checkpoint.is_dir():
+                remarks.print("stopped; run the same command again to go on from here", markup=False)
+            else:
+                remarks.print(
+                    "stopped; nothing was saved yet, so the same command starts from the beginning", markup=False
+                )
+            raise
+        if not ranks.is_first():
+            return
+        method.save(out)
+        shutil.rmtree(checkpoint, ignore_errors=True)
+    _report(method, data, out, time.monotonic() - begun, as_json, model=model, preset=preset, seed=seed)
+
+
+def _report(method: RelevanceModel, data: Path, out: Path, seconds: float, as_json: bool, **chosen: Any) -> None:
+    """Say what was learned, where it is, and what one usually does next."""
     card = method.to_state().card
+    if (clock := _clock(card)) is not None:
+        remarks.print(clock, markup=False)
     for measure, value in card.validation.items():
         remarks.print(f"{measure} of the validation queries: {100 * value:.1f} %", markup=False)
-    seconds = time.monotonic() - begun
-    remarks.print(f"{model} ({preset}) trained in {seconds:.0f} s, written to {out}", markup=False)
+    remarks.print(f"{chosen['model']} ({chosen['preset']}) trained in {seconds:.0f} s, written to {out}", markup=False)
     following = next_command(method, data, out)
     if as_json:
         found = {"validation": card.validation, "seconds": round(seconds, 1), "next": following}
-        print_json({"model": str(out), "method": model, "preset": preset, "seed": seed, **found})
+        chosen = {"method": chosen["model"], "preset": chosen["preset"], "seed": chosen["seed"]}
+        print_json({"model": str(out), **chosen, **found})
     else:
         remarks.print(f"next: {following}", markup=False)
 

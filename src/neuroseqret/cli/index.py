@@ -62,11 +62,11 @@ def create(
     at_least: int = typer.Option(
         2000, "--at-least", metavar="N", min=1, help="Number of sequences that a search compares at least."
     ),
-    hash_name: str = typer.Option(
-        "network",
+    hash_name: str | None = typer.Option(
+        None,
         "--hash",
         metavar="NAME",
-        help="Hash function for buckets and hamming: network, trees, rotation or hyperplanes.",
+        help="Hash function: network, trees, rotation or hyperplanes. By default trees for buckets, else network.",
     ),
     bits: int | None = typer.Option(
         None, "--bits", metavar="N", min=1, help="Bits of a hash code. By default 64; with trees 16 per bucket table."
@@ -171,8 +171,9 @@ def add(
 
     if not isinstance(index, Index):
         raise UserError("--ray adds to an index folder; a server embeds what it is sent itself")
-    with Cluster(ray, index.folder / "model") as cluster:
-        remote: dict[str, Any] = {"embedder": RemoteEmbedder(cluster, index.model), "at_once": 2 * cluster.slots}
+    with Cluster(ray) as cluster:
+        embedder = RemoteEmbedder(cluster, index.folder / "model", index.model)
+        remote: dict[str, Any] = {"embedder": embedder, "at_once": 2 * cluster.slots}
         _add(index, batches, corpus, upsert, as_json, **remote, **strictness(index, strict))
 
 

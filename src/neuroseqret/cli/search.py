@@ -16,6 +16,7 @@ from neuroseqret.errors import UserError
 if TYPE_CHECKING:
     from neuroseqret.data.sequences import EventSequences
     from neuroseqret.index import Hits, Index
+    from neuroseqret.models.base import RelevanceModel
     from neuroseqret.serving.client import RemoteIndex
 
 
@@ -89,14 +90,14 @@ def search(
         raise UserError("--query, --limit, --column and --time-format are about a file; leave them out with --id")
     index = open_index(folder)
     move_model(index, device)
+    reranker: RelevanceModel | Path | None = rerank
+    explained: RelevanceModel | None = None
     if explain is not None and isinstance(index, Index):
-        from neuroseqret.explanation import explainable
-
-        explainable(index.model)  # report the error before the search, not after it
+        reranker, explained = _explained(index, rerank)  # report the error before the search, not after it
     options: dict[str, Any] = {
         "k": k,
         # A server has its own models, by name.
-        "rerank": rerank if isinstance(index, Index) else False if rerank is None else str(rerank),
+        "rerank": reranker if isinstance(index, Index) else False if rerank is None else str(rerank),
         "rerank_top": rerank_top,
         "where": where,
         "exhaustive": exhaustive,
@@ -112,8 +113,8 @@ def search(
     groups: list[str | None] = [None] * len(asked) if asked.groups is None else asked.groups.to_pylist()
     print_hits(found, groups, form, where=where, time_unit=meaning_of(index).time_unit)
     if explain is not None:
-        _explain(index, asked, found, explain, explain_most)
-        if rerank is not None:
+        _explain(index, explained, rerank, asked, found, explain, explain_most)
+        if rerank is not None and isinstance(index, Index) and explained is not reranker:
             remarks.print(f"the pictures explain the score of the index's model, not that of {rerank}", markup=False)
 
 
@@ -140,7 +141,26 @@ def _queries(
     return meaning_of(index).apply(queries[:limit], choice, file)
 
 
-def _explain(index: Index | RemoteIndex, asked: EventSequences, found: list[Hits], folder: Path, most: int) -> None:
+def _explained(index: Index, rerank: Path | None) -> tuple[RelevanceModel | None, RelevanceModel]:
+    """Return the reranking model, if any, and the one whose scores are explained: that one if they can be split."""
+    from neuroseqret.explanation import explainable, explained_by
+    from neuroseqret.methods import load
+
+    reranker = None if rerank is None else load(rerank)
+    model = explained_by(index.model, reranker)
+    explainable(model)
+    return reranker, model
+
+
+def _explain(
+    index: Index | RemoteIndex,
+    model: RelevanceModel | None,
+    rerank: Path | None,
+    asked: EventSequences,
+    found: list[Hits],
+    folder: Path,
+    most: int,
+) -> None:
     """Write one PNG per query that has a hit, named `ROW-QUERY.png`; print a note if a hit cannot be explained."""
     from neuroseqret.explanation import explain, picture
     from neuroseqret.index import Index
@@ -154,9 +174,9 @@ def _explain(index: Index | RemoteIndex, asked: EventSequences, found: list[Hits
         name = file_name_of(found[row].query)
         try:
             if isinstance(index, Index):
-                why = explain(index.model, asked[row], best[at])
+                why = explain(index.model if model is None else model, asked[row], best[at])
             else:
-                why = index.explain(asked[row], found[row][0])
+                why = index.explain(asked[row], found[row][0], rerank=False if rerank is None else str(rerank))
         except UserError as error:
             remarks.print(f"neuroseqret: note: no explanation for query {found[row].query}: {error}", markup=False)
             continue

@@ -46,5 +46,6 @@ def _wrong_unit(numbers: Statistics) -> str | None:
         if _NOW[0] <= first / size <= last / size <= _NOW[1]:
             dates = f"{moment(first, unit)} to {moment(last, unit)}"
             called = f"called {numbers.time_unit}" if numbers.time_unit else "without a unit"
-            return f"times look like {unit} since 1970 ({dates}) but are {called}; say --time-unit {unit}"
+            remedy = f"say --time-unit {unit} when you prepare or convert them"
+            return f"times look like {unit} since 1970 ({dates}) but are {called}; {remedy}"
     return None

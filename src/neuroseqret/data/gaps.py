@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from os import PathLike
 
 import numpy as np
+import numpy.typing as npt
 
 from neuroseqret.data.durations import duration, number, seconds_in
-from neuroseqret.data.sequences import EventSequences, FloatArray
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.errors import DataError
 
 #: The 1 % quantile, the median and the 99 % quantile of the gaps of sequences.
@@ -29,6 +30,11 @@ class TimeUnitWarning(UserWarning):
 
 def gaps_of(sequences: EventSequences) -> FloatArray:
     """Return the median positive gap of every sequence that has one."""
+    return _gaps_by_row(sequences)[1]
+
+
+def _gaps_by_row(sequences: EventSequences) -> tuple[IntArray, FloatArray]:
+    """Return the rows that have a positive gap, and the median of each row's positive gaps."""
     some = sequences[:_SOME]
     gaps = np.diff(some.times)
     row = np.repeat(np.arange(len(some)), some.lengths)
@@ -38,7 +44,27 @@ def gaps_of(sequences: EventSequences) -> FloatArray:
     gaps, row = gaps[order], row[order]
     first = np.flatnonzero(np.diff(row, prepend=-1))
     counts = np.diff(np.append(first, len(row)))
-    return (gaps[first + (counts - 1) // 2] + gaps[first + counts // 2]) / 2 if len(first) else np.empty(0)
+    middle = (gaps[first + (counts - 1) // 2] + gaps[first + counts // 2]) / 2 if len(first) else np.empty(0)
+    return row[first], middle
+
+
+def rows_to_check(sequences: EventSequences, known: TypicalGaps | None) -> IntArray:
+    """Return the rows whose own gap is suspicious, in one pass over many queries.
+
+    `wrong_gaps` of some rows can only find something wrong if one of them is among these: what is not suspicious is
+    one interval around the model's median, and the median of numbers in an interval lies in it.
+    """
+    if known is None:
+        return np.empty(0, np.int64)
+    rows, gaps = _gaps_by_row(sequences)
+    return rows[~_usual(gaps, known)]
+
+
+def _usual(gap: FloatArray, known: TypicalGaps) -> npt.NDArray[np.bool_]:
+    """Whether gaps are within a factor of the model's median, or among those of nearly all sequences of the corpus."""
+    low, usual, high = known
+    ratio = gap / usual
+    return ((ratio > 1 / FACTOR) & (ratio < FACTOR)) | ((low <= gap) & (gap <= high))
 
 
 def typical_gaps(sequences: EventSequences) -> TypicalGaps | None:
@@ -60,11 +86,10 @@ def wrong_gaps(
     gaps = gaps_of(sequences) if known is not None else np.empty(0)
     if known is None or not len(gaps):
         return None
-    low, usual, high = known
-    found = float(np.median(gaps))
-    ratio = found / usual
-    if 1 / FACTOR < ratio < FACTOR or low <= found <= high:
+    usual, found = known[1], float(np.median(gaps))
+    if _usual(np.array(found), known):
         return None
+    ratio = found / usual
     own = sequences.time_unit or unit
     times = f"{max(ratio, 1 / ratio):,.0f} times {'longer' if ratio > 1 else 'shorter'}"
     problem = (

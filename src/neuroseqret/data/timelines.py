@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B
 OTHER = "#999999"
 _MOST = 400  # events drawn per line of a table; a longer sequence is thinned out
 _WIDTH, _HEIGHT, _EDGE = 320, 18, 4
+_TITLE, _LABEL = 100, 40  # letters that fit into a line of the title, and of a label
 
 
 def colours_of(sequences: Sequence[EventSequence]) -> dict[int, str]:
@@ -89,18 +91,20 @@ def legend(sequences: Sequence[EventSequence], colours: Mapping[int, str]) -> st
 def figure(sequences: Sequence[EventSequence], labels: Sequence[str], title: str) -> Figure:
     """Draw sequences as time lines, one below the other, with a label on the left and the marks' names below."""
     colours = colours_of(sequences)
-    drawn = new_figure(figsize=(10, 1.5 + 0.42 * len(sequences)))
+    titled, labelled = wrap(title, _TITLE), [wrap(label, _LABEL) for label in labels]
+    row_height = max(0.42, 0.1 + 0.16 * max((len(lines) for lines in labelled), default=1))
+    drawn = new_figure(figsize=(10, 1.3 + 0.2 * len(titled) + row_height * len(sequences)))
     axes = drawn.add_subplot()
     for row, sequence in enumerate(sequences):
         _draw(axes, sequence, -row, colours)
-    axes.set_yticks([-row for row in range(len(sequences))], labels, parse_math=False, fontsize=9)
+    axes.set_yticks([-row for row in range(len(sequences))], map("\n".join, labelled), parse_math=False, fontsize=9)
     axes.set_ylim(-len(sequences) + 0.4, 0.6)
     axes.set_xlim(-0.01, 1.12)
     axes.set_xticks([])
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
-    axes.set_title(title, fontsize=11, parse_math=False, loc="left")
+    drawn.suptitle("\n".join(titled), fontsize=11, parse_math=False, x=0.01, ha="left")
     _name_marks(axes, sequences, colours)
     return drawn
 

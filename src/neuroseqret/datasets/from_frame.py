@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 
+from neuroseqret.data.repair import repair as mend
 from neuroseqret.datasets.prepare import prepare_sequences
+from neuroseqret.errors import UserError
 from neuroseqret.readers import frame
 from neuroseqret.readers.coercion import Given, as_sequences
 from neuroseqret.readers.data_folder import DataFolder
@@ -31,7 +33,9 @@ def prepare(
     relevance: str | None = None,
     window_events: int | None = None,
     time_unit: str | None = None,
+    time_format: str | None = None,
     mark_names: Sequence[str] | None = None,
+    repair: str | Collection[str] = (),
     seed: int = 0,
     out: str | PathLike[str] | None = None,
 ) -> DataFolder:
@@ -42,15 +46,30 @@ def prepare(
     into train, validation and test), `.corpus` and `.relevance`; `fit` and `evaluate` take it.
 
     Sequences of the same `group` are relevant to each other; `query_share` of them become queries (0.15). Without
-    groups relevance is made from sub-sequences, with a warning. `relevance`, `window_events` and `seed` are as in
+    groups relevance is made from sub-sequences, with a warning. `time_unit`, `time_format` and `mark_names` are as in
+    `neuroseqret.read`. `repair` names repairs to make first, such as `"sort"`, see `neuroseqret.data.repair.repair`;
+    a warning tells what was changed. `relevance`, `window_events` and `seed` are as in
     `neuroseqret.datasets.prepare.prepare_sequences`. `out` also writes the data folder there.
     """
     named = {"id": id, "time": time, "mark": mark, "group": group, "start": start, "end": end}
     columns: Mapping[str, str | None] = {role: column for role, column in named.items() if column is not None}
     if isinstance(data, (str, PathLike)) or frame.as_table(data) is not None:
-        sequences = read(data, columns=columns or None, time_unit=time_unit, mark_names=mark_names)
+        sequences = read(
+            data,
+            columns=columns or None,
+            time_unit=time_unit,
+            time_format=time_format,
+            mark_names=mark_names,
+            validate=not repair,
+        )
     else:
+        if time_format is not None:
+            raise UserError("time_format says how the dates of a frame or file are written; leave it out for sequences")
         sequences = as_sequences(data, "data", columns or None).with_meaning(mark_names, time_unit)
+    if repair:
+        sequences, report = mend(sequences, repair)
+        warnings.warn(f"repaired: {report}", stacklevel=2)
+        sequences.validate(data if isinstance(data, (str, PathLike)) else None)
     if relevance is None and sequences.groups is None:
         warnings.warn(NO_GROUPS, stacklevel=2)
     return prepare_sequences(

@@ -1,7 +1,7 @@
-"""A Ray cluster that embeds sequences.
+"""A Ray cluster that works for a model.
 
 The nodes need this library and nothing else: no shared disk, no access to the data. The driver sends them the model
-once per node, then batches, and gets vectors back. Ray repeats the batches of a node that dies on another one.
+once per node, then jobs, and gets results back. Ray repeats the jobs of a node that dies on another one.
 """
 
 from __future__ import annotations
@@ -11,30 +11,26 @@ import logging
 import socket
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 from typing_extensions import Self
 
-from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import MissingExtraError, UserError
-from neuroseqret.models.base import Role
 
 K = TypeVar("K")
-RETRIES = 20  # times that a batch is repeated because its node died
+RETRIES = 20  # times that a job is repeated because its node died
+ModelFiles = tuple[str, dict[str, bytes]]  # digest, and the content of every file by name
 _loaded: dict[str, Any] = {}  # models of this worker process
 
 
 class Cluster:
     """A connection to a cluster, to be used in a `with` block."""
 
-    def __init__(self, address: str, model: Path) -> None:
+    def __init__(self, address: str) -> None:
         try:
             import ray
         except ImportError as error:
@@ -48,10 +44,6 @@ class Cluster:
             raise UserError(
                 f"{address}: no Ray cluster answers ({told}); start one with 'ray start --head', or name another one"
             ) from error
-        files = {file.name: file.read_bytes() for file in sorted(model.iterdir()) if file.is_file()}
-        digest = hashlib.blake2b(b"".join(name.encode() + part for name, part in files.items())).hexdigest()
-        self._model = ray.put((digest, files))
-        self._embed = ray.remote(num_cpus=1, max_retries=RETRIES)(_embed)
 
     def __enter__(self) -> Self:
         return self
@@ -62,17 +54,21 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """Batches that can be at work at the same time."""
+        """Jobs that can be at work at the same time."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def embed(self, sequences: EventSequences, role: Role) -> Any:
-        """Begin to embed a batch; `result` waits for it."""
-        return self._embed.remote(self._model, sequences, role)
+    def send(self, value: Any) -> Any:
+        """Give the nodes something that many jobs need; pass what this returns to `begin`."""
+        return self._ray.put(value)
 
-    def result(self, begun: Any) -> npt.NDArray[np.float32]:
-        """Return the vectors of a batch."""
+    def begin(self, job: Callable[..., Any], *arguments: Any) -> Any:
+        """Begin a job; `result` waits for it."""
+        return self._ray.remote(num_cpus=1, max_retries=RETRIES)(job).remote(*arguments)
+
+    def result(self, begun: Any) -> Any:
+        """Return what a job returned."""
         try:
-            found: npt.NDArray[np.float32] = self._ray.get(begun)
+            return self._ray.get(begun)
         except self._ray.exceptions.RayTaskError as error:
             cause = error.as_instanceof_cause()
             if isinstance(cause, UserError):
@@ -81,21 +77,18 @@ class Cluster:
         except self._ray.exceptions.RayError as error:
             told = " ".join(str(error).split())[:200]
             raise UserError(f"the Ray cluster gave up ({told}); run the command again to go on") from error
-        return found
 
-    def in_order(
-        self, batches: Iterable[tuple[K, EventSequences]], role: Role
-    ) -> Iterator[tuple[K, pa.Array, npt.NDArray[np.float32]]]:
-        """Yield name, ids and vectors of every named batch; at most two batches per slot are under way."""
-        waiting: deque[tuple[K, pa.Array, Any]] = deque()
-        for name, batch in batches:
-            waiting.append((name, batch.ids, self.embed(batch, role)))
+    def in_order(self, jobs: Iterable[tuple[K, Any]]) -> Iterator[tuple[K, Any]]:
+        """Yield the name and the result of every named, begun job; at most two jobs per slot are under way."""
+        waiting: deque[tuple[K, Any]] = deque()
+        for job in jobs:
+            waiting.append(job)
             if len(waiting) >= 2 * self.slots:
-                done, ids, begun = waiting.popleft()
-                yield done, ids, self.result(begun)
+                name, begun = waiting.popleft()
+                yield name, self.result(begun)
         while waiting:
-            done, ids, begun = waiting.popleft()
-            yield done, ids, self.result(begun)
+            name, begun = waiting.popleft()
+            yield name, self.result(begun)
 
 
 def _check_port(address: str) -> None:
@@ -105,8 +98,15 @@ def _check_port(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=10).close()
 
 
-def _embed(model: tuple[str, dict[str, bytes]], sequences: EventSequences, role: Role) -> npt.NDArray[np.float32]:
-    """Embed a batch; runs on a node of the cluster."""
+def model_files(folder: Path) -> ModelFiles:
+    """Return a model folder as something that can be sent to nodes."""
+    files = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+    digest = hashlib.blake2b(b"".join(name.encode() + part for name, part in files.items())).hexdigest()
+    return digest, files
+
+
+def model_of(model: ModelFiles) -> Any:
+    """Return the model that was sent; for jobs. A worker loads it once."""
     digest, files = model
     if digest not in _loaded:
         from neuroseqret.methods import registry
@@ -116,5 +116,4 @@ def _embed(model: tuple[str, dict[str, bytes]], sequences: EventSequences, role:
                 (Path(folder) / name).write_bytes(content)
             _loaded.clear()
             _loaded[digest] = registry.load(folder)
-    vectors: npt.NDArray[np.float32] = _loaded[digest].embed(sequences, role, unknown_marks="keep", strict=None)
-    return vectors
+    return _loaded[digest]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.distributed.cluster import Cluster
+from neuroseqret.distributed.cluster import Cluster, ModelFiles, model_files, model_of
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Role
 from neuroseqret.storage.files import new_file
@@ -26,19 +26,31 @@ PLAN = "plan.json"
 class RemoteEmbedder:
     """Stands in for a model where sequences are added to an index: its embeddings come from the cluster."""
 
-    def __init__(self, cluster: Cluster, model: Embedder) -> None:
-        self._cluster, self._model = cluster, model
+    def __init__(self, cluster: Cluster, folder: Path, model: Embedder | None = None) -> None:
+        self.cluster, self._model = cluster, model
+        self._files = cluster.send(model_files(folder))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
+    def begin(self, sequences: EventSequences, role: Role) -> Any:
+        """Begin to embed a batch."""
+        return self.cluster.begin(embed_batch, self._files, sequences, role)
+
     def embed(self, sequences: EventSequences, role: Role, **_: Any) -> npt.NDArray[np.float32]:
         """Return the embeddings, as the model does."""
-        return self._cluster.result(self._cluster.embed(sequences, role))
+        found: npt.NDArray[np.float32] = self.cluster.result(self.begin(sequences, role))
+        return found
+
+
+def embed_batch(model: ModelFiles, sequences: EventSequences, role: Role) -> npt.NDArray[np.float32]:
+    """Embed a batch; runs on a node of the cluster."""
+    vectors: npt.NDArray[np.float32] = model_of(model).embed(sequences, role, unknown_marks="keep", strict=None)
+    return vectors
 
 
 def embed_file(
-    cluster: Cluster, batches: Iterable[EventSequences], out: Path, role: Role, source: dict[str, Any]
+    embedder: RemoteEmbedder, batches: Iterable[EventSequences], out: Path, role: Role, source: dict[str, Any]
 ) -> int:
     """Write ids and vectors to a Parquet file; return how many.
 
@@ -49,14 +61,14 @@ def embed_file(
     _prepare(parts, {"role": role, **source})
     files: list[Path] = []
 
-    def missing() -> Iterator[tuple[Path, EventSequences]]:
+    def missing() -> Iterator[tuple[tuple[Path, pa.Array], Any]]:
         for number, batch in enumerate(batches):
             file = parts / f"{number:08d}-{_digest(batch)}.parquet"
             files.append(file)
             if not file.exists():
-                yield file, batch
+                yield (file, batch.ids), embedder.begin(batch, role)
 
-    for file, ids, vectors in cluster.in_order(missing(), role):
+    for (file, ids), vectors in embedder.cluster.in_order(missing()):
         column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
         with new_file(file) as temporary:
             pq.write_table(pa.table({"id": ids, "embedding": column}), temporary, compression="zstd")

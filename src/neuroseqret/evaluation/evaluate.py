@@ -11,7 +11,7 @@ from neuroseqret.evaluation.cache import ResultCache
 from neuroseqret.evaluation.protocol import Condition, Protocol, make_task
 from neuroseqret.evaluation.report import Report, Test
 from neuroseqret.evaluation.runner import Remark, run
-from neuroseqret.evaluation.scoring import Progress
+from neuroseqret.evaluation.scoring import Answering, Progress, answer
 from neuroseqret.methods import is_method
 from neuroseqret.models.base import RelevanceModel
 from neuroseqret.models.model_folder import read_card
@@ -34,6 +34,7 @@ def evaluate(
     strict: bool = False,
     progress: Progress = track,
     remark: Remark = lambda line: None,
+    answering: Answering = answer,
 ) -> Report:
     """Return a report of the methods, with `random` and `histogram` beside them.
 
@@ -41,7 +42,8 @@ def evaluate(
     trained yet is fitted here, as a copy). `data` is a data folder or its path; `neuroseqret.prepare` makes one out of
     a data frame. `report.results[i].means()` are the figures of a method and `.answers.measures` its figures query by
     query. `report.to_json()` and `report.save(folder)` are what the command line writes. Times that look like another
-    unit than a trained model's give a warning; with `strict` that model fails.
+    unit than a trained model's give a warning; with `strict` that model fails. With
+    `answering=RemoteAnswers(cluster)` (`neuroseqret.distributed`) the nodes of a Ray cluster score.
     """
     folder = data if isinstance(data, DataFolder) else _read(data)
     chosen = _listed(methods)
@@ -70,6 +72,7 @@ def evaluate(
         progress=progress,
         remark=remark,
         strict=strict,
+        answering=answering,
     )
     return Report(folder.name, task, results, test)
 
@@ -87,6 +90,10 @@ def _listed(methods: Any) -> list[str | RelevanceModel]:
     """Return one method or several as a list."""
     several = methods if isinstance(methods, Sequence) and not isinstance(methods, str) else [methods]
     for method in several:
+        if isinstance(method, type):
+            raise UserError(
+                f"a method is a name, a model folder or a model, not a class; make one: {method.__name__}()"
+            )
         if not isinstance(method, (str, PathLike, RelevanceModel)):
             raise UserError(
                 f"a method is a name, a model folder or a model, not {type(method).__name__} ({method!r:.40}); "

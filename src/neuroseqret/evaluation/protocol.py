@@ -13,7 +13,7 @@ A query with nothing relevant in the ranked corpus has no AP. It is left out for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -71,6 +71,13 @@ class RankingTask:
         if self.lists is None:
             return np.full(len(self.queries), len(self.corpus))
         return (self.lists.rows >= 0).sum(1)
+
+    def part(self, rows: IntArray) -> RankingTask:
+        """Return the task of answering some of the queries."""
+        lists = self.lists
+        if lists is not None:
+            lists = CandidateLists(lists.rows[rows], lists.relevance.select_queries(rows))
+        return replace(self, queries=self.queries[rows], relevance=self.relevance.select_queries(rows), lists=lists)
 
     def tie_keys(self) -> tuple[Keys, Keys]:
         """Return the hashes of query and corpus ids that break ties; see `neuroseqret.measures.ties`."""

@@ -35,13 +35,15 @@ body{margin:0;background:var(--paper);color:var(--ink);
 font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-variant-numeric:tabular-nums}
 main{max-width:980px;margin:0 auto;padding:28px 20px 60px}
 h1{font-size:26px;line-height:1.2;letter-spacing:-.015em;margin:0 0 4px}h2{font-size:16px;margin:0 0 4px}
+h1,h2,p,footer{overflow-wrap:anywhere}
 p{margin:0 0 10px;color:var(--soft)}section{background:var(--surface);border:1px solid var(--line);border-radius:8px;
 padding:16px 18px;margin-top:18px;overflow-x:auto}
 table{border-collapse:collapse;width:100%}th,td{padding:4px 12px 4px 0;text-align:right;
 font-weight:400;white-space:nowrap}
 thead th{color:var(--soft);border-bottom:1px solid var(--line)}th:first-child,.left{text-align:left}
 tbody tr+tr>*{border-top:1px solid var(--line)}.best{font-weight:700}.next{text-decoration:underline}
-svg{max-width:100%;height:auto;display:block}svg text{fill:var(--soft);font-size:12px}svg .name{fill:var(--ink)}
+svg{min-width:520px;max-width:100%;height:auto;display:block}
+svg text{fill:var(--soft);font-size:12px}svg .name{fill:var(--ink)}
 .dot{fill:var(--dot);fill-opacity:.35}.mean{stroke:var(--mean);stroke-width:2.5}.axis{stroke:var(--line)}
 .lose{fill:var(--other);fill-opacity:.6}footer{margin-top:18px;color:var(--soft);font-size:12px}
 """
@@ -101,7 +103,7 @@ def _table(report: Report) -> str:
         f"correction): † better than the second best, ▲ better and ▼ worse than {BAR}."
     )
     return (
-        f"<section><h2>Means</h2><p>{escape(note)}</p><table><thead><tr>{head}</tr></thead>"
+        f'<section tabindex="0"><h2>Means</h2><p>{escape(note)}</p><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></section>"
     )
 
@@ -133,7 +135,7 @@ def _dots(report: Report) -> str:
         parts.append(f'<line class="mean" x1="{mean:.1f}" x2="{mean:.1f}" y1="{middle - 12}" y2="{middle + 12}"/>')
     some = f" {_MOST_DOTS:,} queries drawn at random are shown." if len(ids) > _MOST_DOTS else ""
     return (
-        f"<section><h2>Every query</h2><p>{SHOWN} of each query, and the mean as a line.{some}</p>"
+        f'<section tabindex="0"><h2>Every query</h2><p>{SHOWN} of each query, and the mean as a line.{some}</p>'
         f'<svg viewBox="0 0 {_LABEL + _WIDTH + 20} {height}" width="{_LABEL + _WIDTH + 20}" role="img" '
         f'aria-label="{SHOWN} of every query by method">{"".join(parts)}</svg></section>'
     )
@@ -166,7 +168,7 @@ def _scatter(report: Report, best: Result, bar: Result) -> str:
     won, lost = int((mine > theirs).sum()), int((mine < theirs).sum())
     text = f"{best.name} is better on {won:,} queries, worse on {lost:,} and equal on {len(mine) - won - lost:,}."
     return (
-        f"<section><h2>{escape(best.name)} against {escape(bar.name)}</h2><p>{escape(text)}</p>"
+        f'<section tabindex="0"><h2>{escape(best.name)} against {escape(bar.name)}</h2><p>{escape(text)}</p>'
         f'<svg viewBox="0 -6 {side + 60} {side + 34}" width="{side + 60}" role="img" aria-label="{SHOWN} of '
         f'{escape(best.name)} against {escape(bar.name)} by query">{"".join(parts)}</svg></section>'
     )
@@ -189,7 +191,7 @@ def _extremes(report: Report, best: Result, bar: Result) -> str:
     names = ("query", "group", "relevant", _short(best.name), _short(bar.name), "difference")
     head = "".join(f'<th scope="col"{_left(name)}>{escape(name)}</th>' for name in names)
     return (
-        f"<section><h2>Where they differ most</h2><p>{SHOWN} in percent, largest gain first.</p>"
+        f'<section tabindex="0"><h2>Where they differ most</h2><p>{SHOWN} in percent, largest gain first.</p>'
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></section>"
     )
 

@@ -11,6 +11,7 @@ simple baseline.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from neuroseqret.data.meaning import Meaning
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint, versions
 from neuroseqret.evaluation.protocol import RankingTask
-from neuroseqret.evaluation.scoring import Answers, Progress, answer, silent
+from neuroseqret.evaluation.scoring import Answering, Answers, Progress, answer, silent
 from neuroseqret.measures.table import MEASURES
 from neuroseqret.methods import registry as methods
 from neuroseqret.models.base import RelevanceModel
@@ -63,18 +64,20 @@ def run(
     progress: Progress = silent,
     remark: Remark = lambda line: None,
     strict: bool = False,
+    answering: Answering = answer,
 ) -> list[Result]:
     """Return the results of all methods in the given order; `random` and `histogram` come first if not named.
 
     Every method is fitted with the task's seed, for at most `max_seconds`. An unknown name or folder raises a
     `UserError` before anything is computed. A method that fails later gives a result with an `error`. Times that look
-    like another unit than a trained model's give a warning, with `strict` an error of that model.
+    like another unit than a trained model's give a warning, with `strict` an error of that model. `answering` scores
+    elsewhere than in this process.
     """
     ordered = [*(name for name in ALWAYS if name not in chosen), *_once(chosen)]
     for name in ordered:
         if isinstance(name, str):
             check_name(name)
-    running = _Run(task, task_fingerprint(task), max_seconds, cache, progress, remark, strict)
+    running = _Run(task, task_fingerprint(task), max_seconds, cache, progress, remark, strict, answering)
     names = _names(ordered)
     return [running.result(method, name) for method, name in zip(ordered, names, strict=True)]
 
@@ -124,6 +127,7 @@ class _Run:
     progress: Progress
     remark: Remark
     strict: bool
+    answering: Answering
 
     def result(self, method: str | RelevanceModel, name: str) -> Result:
         """Return the result of a name, a model folder or a model in memory."""
@@ -142,7 +146,7 @@ class _Run:
             return self._computed(name, None, lambda: self._fitted(deepcopy(model)), self.task)
 
         def checked() -> RelevanceModel:
-            _check_unseen(name, card, self.task, self.remark)
+            _check_unseen(name, card, self.task)
             return model
 
         try:
@@ -178,7 +182,7 @@ class _Run:
 
         def loaded() -> RelevanceModel:
             model = methods.load(name)
-            _check_unseen(name, read_card(name), self.task, self.remark)
+            _check_unseen(name, read_card(name), self.task)
             return model
 
         fingerprint = self.fingerprint if renumbered is self.task else task_fingerprint(renumbered)
@@ -196,7 +200,7 @@ class _Run:
     def _computed(self, name: str, key: str | None, trained: Callable[[], RelevanceModel], task: RankingTask) -> Result:
         begun = time.monotonic()
         try:
-            answers = answer(trained(), task, self.progress, what=name)
+            answers = self.answering(trained(), task, self.progress, what=name)
         except UserError as error:
             return Result(name, None, time.monotonic() - begun, error=str(error))
         except Exception as error:  # the bug of one method must not cost the results of the others; it is shown
@@ -217,11 +221,11 @@ def _in_terms_of(task: RankingTask, meaning: Meaning) -> RankingTask:
     return task if same else replace(task, queries=queries, corpus=corpus)
 
 
-def _check_unseen(name: str, card: ModelCard, task: RankingTask, remark: Remark) -> None:
+def _check_unseen(name: str, card: ModelCard, task: RankingTask) -> None:
     """Raise a `UserError` if a model was trained with the corpus that `unseen` holds back.
 
     A model that was trained with exactly the training half is fine. Of any other training corpus only the hash is
-    known, so nobody can tell whether it shares sequences with the ranked half: a remark says so.
+    known, so nobody can tell whether it shares sequences with the ranked half: a warning says so.
     """
     if task.condition != "unseen":
         return
@@ -232,6 +236,7 @@ def _check_unseen(name: str, card: ModelCard, task: RankingTask, remark: Remark)
             "to have it trained with one half"
         )
     if trained_on != {task.training_corpus.fingerprint()}:
-        remark(
-            f"{name} was trained with another corpus; if that holds sequences of the ranked half, they are not unseen"
+        warnings.warn(
+            f"{name} was trained with another corpus; if that holds sequences of the ranked half, they are not unseen",
+            stacklevel=2,
         )

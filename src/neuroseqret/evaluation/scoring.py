@@ -10,7 +10,7 @@ How a method is asked depends on what it can do (see `neuroseqret.models.base`):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,8 @@ _BLOCK = 1 << 22  # scores held at a time
 _PIECE = 2048  # sequences embedded between two updates of the progress bar
 _LISTS = 32  # sampled lists that a second stage scores together
 
+#: Scores a task with a trained model: `answer`, or something that does it elsewhere.
+Answering = Callable[..., "Answers"]
 #: Wraps an iteration to show its progress: (parts, what, total) -> parts.
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
 
@@ -98,20 +100,15 @@ def scorer(
     The scores are (rows, candidates); the columns are those of the task's lists, or of its corpus.
     """
     lists, queries, corpus = task.lists, task.queries, task.corpus
-    block = max(1, _BLOCK // max(len(corpus), 1))
+    size = block_size(model, task)
     if isinstance(model, Embedder) and model.score_is_cosine:
         asked = _embed(model, queries, "query", progress, f"{what}: embed queries")
-        ranked = _embed(model, corpus, "corpus", progress, f"{what}: embed corpus")
-
-        def by_embedding(rows: IntArray) -> Scores:
-            scores: Scores = asked[rows] @ ranked.T
-            return scores if lists is None else np.take_along_axis(scores, lists.rows[rows], 1)
-
-        return by_embedding, block
+        shown = _embed(model, corpus, "corpus", progress, f"{what}: embed corpus")
+        return by_embedding(asked, shown, task), size
     if lists is None:
         if isinstance(model, Reranker):
-            return lambda rows: model.rerank(queries[rows], corpus, unknown_marks="keep"), 8 * block
-        return lambda rows: model.score(queries[rows], corpus, unknown_marks="keep"), max(1, block // 4)
+            return lambda rows: model.rerank(queries[rows], corpus, unknown_marks="keep"), size
+        return lambda rows: model.score(queries[rows], corpus, unknown_marks="keep"), size
     if isinstance(model, Reranker):
 
         def by_lists(rows: IntArray) -> Scores:
@@ -120,7 +117,7 @@ def scorer(
             padded = np.where(listed < 0, listed[:, :1], listed)
             return model.score_listed(queries[rows], corpus, padded, unknown_marks="keep")
 
-        return by_lists, _LISTS
+        return by_lists, size
 
     def one_by_one(rows: IntArray) -> Scores:
         scores = np.zeros((len(rows), lists.rows.shape[1]), np.float32)
@@ -129,13 +126,51 @@ def scorer(
             scores[place, : len(listed)] = model.score(queries[row], corpus[listed], unknown_marks="keep")
         return scores
 
-    return one_by_one, 1
+    return one_by_one, size
+
+
+def block_size(model: RelevanceModel, task: RankingTask) -> int:
+    """Return how many queries a model is asked for at a time, so that the scores have room in memory."""
+    block = max(1, _BLOCK // max(len(task.corpus), 1))
+    if isinstance(model, Embedder) and model.score_is_cosine:
+        return block
+    if isinstance(model, Reranker):
+        return 8 * block if task.lists is None else _LISTS
+    return max(1, block // 4) if task.lists is None else 1
+
+
+def by_embedding(asked: Scores, shown: Scores, task: RankingTask) -> Callable[[IntArray], Scores]:
+    """Return a function from query rows to their scores, which are the dot products of embeddings."""
+    lists = task.lists
+
+    def scores_of(rows: IntArray) -> Scores:
+        scores: Scores = asked[rows] @ shown.T
+        return scores if lists is None else np.take_along_axis(scores, lists.rows[rows], 1)
+
+    return scores_of
+
+
+def joined(parts: Sequence[Answers]) -> Answers:
+    """Return the answers to several parts of the queries as one."""
+    depth = max(part.top_rows.shape[1] for part in parts)
+    rows, scores = [], []
+    for part in parts:
+        more = ((0, 0), (0, depth - part.top_rows.shape[1]))
+        rows.append(np.pad(part.top_rows, more, constant_values=-1))
+        scores.append(np.pad(part.top_scores, more))
+    measures = {name: np.concatenate([part.measures[name] for part in parts]) for name in parts[0].measures}
+    return Answers(measures, np.concatenate(rows), np.concatenate(scores))
+
+
+def pieces(sequences: EventSequences) -> list[EventSequences]:
+    """Return the sequences in the pieces that are embedded one by one."""
+    return [sequences[begin : begin + _PIECE] for begin in range(0, len(sequences), _PIECE)]
 
 
 def _embed(model: Embedder, sequences: EventSequences, role: Role, progress: Progress, what: str) -> Scores:
-    pieces = [sequences[begin : begin + _PIECE] for begin in range(0, len(sequences), _PIECE)]
+    cut = pieces(sequences)
     return np.concatenate(
-        [model.embed(piece, role, unknown_marks="keep", strict=None) for piece in progress(pieces, what, len(pieces))]
+        [model.embed(piece, role, unknown_marks="keep", strict=None) for piece in progress(cut, what, len(cut))]
     )
 
 

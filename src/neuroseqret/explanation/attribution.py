@@ -15,10 +15,15 @@ linear with one kink, so the integral has a closed form: the unit passes on the 
 of its input, and :math:`a_i = W_2^\top (\varphi \circ W_1^\top v_i) / \lVert u(v) \rVert`. The output for the average
 sequence, :math:`u(0) / \lVert u(v) \rVert`, is added to the rest. Then :math:`\sum_i a_i + a_0` is the embedding and
 :math:`\sum_{ij} \langle a^q_i, a^c_j \rangle` the score, both exactly.
+
+A second stage adds to this score. Its cross attention between events is a sum over pairs of events (see
+`processes.event_attention`), which is added to them; the agreement or divergence of attentions to the memory belongs to
+the two sequences as a whole.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,12 +38,16 @@ from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences, FloatArray
 from neuroseqret.errors import UserError
 from neuroseqret.explanation.integrated_gradients import through_metric
+from neuroseqret.explanation.second_stage_shares import second_stage_shares
 from neuroseqret.explanation.shares import vector_shares
 from neuroseqret.index.hit import Hit
 from neuroseqret.models.base import RelevanceModel, Role
+from neuroseqret.models.cross.memory_correction import MemoryCorrection
+from neuroseqret.models.cross.second_stage import SecondStage
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.markov_renewal import PARTS
-from neuroseqret.readers.coercion import Given, as_sequences
+from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences
+from neuroseqret.readers.frame import as_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +61,8 @@ class Explanation:
 
     - `matrix` has the shape (query events + 1, hit events + 1). Entry (i, j) is the part that query event i and hit
       event j give together; the last row and the last column belong to the sequences as a whole.
-    - `parts` splits the same sum by what was compared: marks, times, both together, the sequence as a whole.
+    - `parts` splits the same sum by what was compared: marks, times, both together, the sequence as a whole; for a
+      second stage also what its memory and its attention between events add.
     - `similarity` is the model-independent term of the score, which is not split (0 if the model has none).
     - `unwarping` is (t, U(t)) for the query's events if the model unwarps queries, else None.
     """
@@ -98,12 +108,15 @@ class Explanation:
 
 
 def explainable(model: RelevanceModel) -> SelfAttention:
-    """Return the model if its scores can be split over events; raise a `UserError` otherwise."""
+    """Return the model whose embeddings are explained: the model, or its first stage; otherwise raise a `UserError`."""
     if not isinstance(model, RelevanceModel):
         raise UserError(f"explain takes a model first, such as index.model, not {type(model).__name__}")
+    if isinstance(model, SecondStage) and isinstance(getattr(model, "correction", None), MemoryCorrection):
+        return explainable(model.first_stage)
     if not isinstance(model, SelfAttention):
         raise UserError(
-            f"only a 'self' model can be explained, and this is {model.name!r}; explain its first stage instead"
+            "only a 'self' model and second stages of preset 'default' can be explained, and this is "
+            f"{model.name!r}; explain its first stage instead"
         )
     if model.settings.vector.fisher == "all":
         raise UserError(
@@ -112,44 +125,64 @@ def explainable(model: RelevanceModel) -> SelfAttention:
     return model
 
 
+def explained_by(model: RelevanceModel, reranker: RelevanceModel | None) -> RelevanceModel:
+    """Return the model whose scores explain the hits of a search: the reranking one if they split, or the index's."""
+    if reranker is not None:
+        with suppress(UserError):
+            explainable(reranker)
+            return reranker
+    return model
+
+
 @torch.no_grad()
 def explain(
-    model: RelevanceModel, query: Given, hit: Given | Hit, *, unknown_marks: UnknownMarks = "error"
+    model: RelevanceModel,
+    query: Given,
+    hit: Given | Hit,
+    *,
+    columns: ColumnMap | None = None,
+    unknown_marks: UnknownMarks = "error",
 ) -> Explanation:
-    """Split `model.score(query, hit)` over pairs of events; works for `SelfAttention` models.
+    """Split `model.score(query, hit)` over pairs of events; for `SelfAttention` and for second stages on top of it.
 
-    `hit` is one of the hits of a search, or any sequence. `unknown_marks` is as in `score`.
+    `hit` is one of the hits of a search, or any sequence. `columns` names the columns of data frames (as in `read`);
+    `unknown_marks` is as in `score`. For a reranked hit, `model` is the model that reranked it.
     """
-    model = explainable(model)
-    query = model.meaning.apply(_one(query, "query"), unknown_marks)[0]
-    found = EventSequences.of(hit.sequence) if isinstance(hit, Hit) else _one(hit, "hit")
+    first = explainable(model)
+    query = model.meaning.apply(_one(query, "query", columns), unknown_marks)[0]
+    found = EventSequences.of(hit.sequence) if isinstance(hit, Hit) else _one(hit, "hit", columns)
     hit = model.meaning.apply(found, "keep" if isinstance(hit, Hit) else unknown_marks)[0]
-    (of_query, query_parts), (of_hit, hit_parts) = _shares(model, query, "query"), _shares(model, hit, "corpus")
+    (of_query, query_parts), (of_hit, hit_parts) = _shares(first, query, "query"), _shares(first, hit, "corpus")
     matrix = (of_query @ of_hit.T).numpy()
     score = float(model.score(query, hit, unknown_marks="keep")[0])
     # The kernel split by what was compared, once by the query's parts and once by the hit's; take the mean.
     whole_query, whole_hit = of_query.sum(0), of_hit.sum(0)
     by_part = (query_parts @ whole_hit + hit_parts @ whole_query) / 2
+    parts = dict(zip(PARTS, by_part.tolist(), strict=True))
+    if isinstance(model, SecondStage):
+        added = second_stage_shares(model, query, hit)
+        parts |= {name: float(one.sum()) for name, one in added.items()}
+        matrix = matrix + sum(added.values())
     unwarping = None
-    if model.network.unwarp is not None:
+    if first.network.unwarp is not None:
         batch = pad(EventSequences.of(query))
-        unwarping = batch.times[0].numpy(), model.unwarped(batch, "query").times[0].numpy()
+        unwarping = batch.times[0].numpy(), first.unwarped(batch, "query").times[0].numpy()
     return Explanation(
         query,
         hit,
         score,
         matrix,
-        dict(zip(PARTS, by_part.tolist(), strict=True)),
-        similarity=score - float(matrix.sum()) if model.settings.similarity.form != "none" else 0.0,
+        parts,
+        similarity=score - float(matrix.sum()) if first.settings.similarity.form != "none" else 0.0,
         unwarping=unwarping,
     )
 
 
-def _one(given: Given, what: str) -> EventSequences:
-    """Return the one sequence that was given as a query or hit."""
+def _one(given: Given, what: str, columns: ColumnMap | None) -> EventSequences:
+    """Return the one sequence that was given as a query or hit; `columns` counts where it is a frame."""
     if isinstance(given, (list, tuple)) and given and all(isinstance(item, Hit) for item in given):
         raise UserError(f"explain takes one {what}, not {len(given)}; choose one of the hits, such as hits[0]")
-    sequences = as_sequences(given, what)
+    sequences = as_sequences(given, what, columns if as_table(given) is not None else None)
     if len(sequences) != 1:
         raise UserError(f"explain takes one {what}, not {len(sequences)}; choose one of them, such as {what}[0]")
     return sequences

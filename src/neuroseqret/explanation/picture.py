@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuroseqret.data.durations import duration
+from neuroseqret.data.durations import duration, seconds_in
 from neuroseqret.data.figures import new_figure
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.errors import visible
@@ -67,14 +67,22 @@ def what_matters(explanation: Explanation) -> str:
 
 
 def _strongest_marks(explanation: Explanation) -> str:
-    """Name the mark whose events in the hit add most."""
+    """Name the mark whose events in the hit add most, and say how long after other events it comes in both."""
     hit, parts = explanation.hit, explanation.of_hit_events
     if not len(parts) or float(np.max(parts)) <= 0:
         return ""
     sums = np.bincount(hit.marks, np.maximum(parts, 0))
     mark = int(np.argmax(sums))
     names = hit.mark_names or explanation.query.mark_names
-    return f"events of {visible(names[mark]) if names and mark < len(names) else f'mark {mark}'}"
+    name = f"events of {visible(names[mark]) if names and mark < len(names) else f'mark {mark}'}"
+    waits = [np.diff(one.times)[one.marks[1:] == mark] for one in (hit, explanation.query)]
+    if not all(len(gaps) for gaps in waits):
+        return name
+    unit = hit.time_unit or explanation.query.time_unit
+    clock = seconds_in(unit) is not None
+    of_hit, of_query = (duration(float(np.median(gaps)), unit if clock else None) for gaps in waits)
+    other = f" ({visible(unit)})" if unit and not clock else ""
+    return f"{name}, typically {of_hit} after the event before, in the query {of_query}{other}"
 
 
 def _named(sequence: EventSequence) -> str:
@@ -129,11 +137,13 @@ def _span(sequence: EventSequence) -> float:
 
 
 def _heat_map(axes: Axes, explanation: Explanation) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.ticker import MaxNLocator
 
     pairs = explanation.pairs
     limit = float(np.quantile(np.abs(pairs), 0.995)) or 1e-12  # a single large pair must not hide the others
-    shown = axes.imshow(pairs, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    colours = LinearSegmentedColormap.from_list("against and for", [_AGAINST, "#FFFFFF", _FOR])
+    shown = axes.imshow(pairs, cmap=colours, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
     axes.set_xlabel("event of the hit")
     axes.set_ylabel("event of the query")
     for axis in (axes.xaxis, axes.yaxis):

@@ -20,7 +20,8 @@ from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Role
-from neuroseqret.models.self_attention.model import BANK_SCALE, SelfAttention
+from neuroseqret.models.fixed_features import BANK_SCALE
+from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.self_attention.network import VECTOR_FAR, split_blocks
 from neuroseqret.processes import fisher
 from neuroseqret.processes.markov_renewal import BOTH, MARKS, TIMES, WHOLE

@@ -32,10 +32,10 @@ Searching:
     hot.py           the hot structure: memory-mapped arrays of everything that a search reads
     hot_builder.py   derives the hot structure from the store
     view.py          several questions to one state of the corpus: hits, sequences by id, pages of the corpus
-    hit.py           `Hit`, `Hits` and `SearchReport`: what a search returns
+    hit.py           `Hit`, `Hits`, `AllHits` and `SearchReport`: what a search returns
 """
 
-from neuroseqret.index.hit import Hit, Hits, SearchReport
+from neuroseqret.index.hit import AllHits, Hit, Hits, SearchReport
 from neuroseqret.index.index import Index
 
-__all__ = ["Hit", "Hits", "Index", "SearchReport"]
+__all__ = ["AllHits", "Hit", "Hits", "Index", "SearchReport"]

@@ -137,5 +137,6 @@ class BucketPlace:
 
 def _there_already(bucket: Bucket) -> UserError:
     return UserError(
-        f"{bucket.url}: there is an index already; add to it with 'neuroseqret index add', or choose another place"
+        f"{bucket.url}: there is an index already; add to it (Index.open(...).add, 'neuroseqret index add'), or choose "
+        "another place"
     )

@@ -91,7 +91,8 @@ def create_folder(folder: Path, fill: Callable[[Path], IndexConfig]) -> IndexCon
     """Make the folder in one step: `fill` writes model and store to a temporary folder, which is then renamed."""
     if (folder / CONFIG).exists():
         raise UserError(
-            f"{folder}: there is an index already; add to it with 'neuroseqret index add', or choose another folder"
+            f"{folder}: there is an index already; add to it (Index.open(...).add, 'neuroseqret index add'), or choose "
+            "another folder"
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: exists and is not empty; choose another folder")

@@ -133,6 +133,28 @@ class Hits(list[Hit]):
         return hits_table.plot(self)
 
 
+class AllHits(list[Hits]):
+    """The hits of several queries, one `Hits` per query, in the order of the queries."""
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per hit: the query's id, and the columns of `Hits.to_arrow`."""
+        return hits_table.all_to_arrow(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return `to_arrow` as a data frame of pandas."""
+        return frame_of_pandas(self.to_arrow())
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return `to_arrow` as a data frame of polars."""
+        return frame_of_polars(self.to_arrow())
+
+    def __repr__(self) -> str:
+        return hits_table.all_text(self)
+
+    def _repr_html_(self) -> str:
+        return hits_table.all_html(self)
+
+
 def _fetched(hits: Sequence[Hit]) -> EventSequences:
     if not hits:
         return EventSequences.from_lists([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +19,31 @@ if TYPE_CHECKING:
     from neuroseqret.index.hit import Hit, Hits
 
 _MOST = 30  # hits shown in a notebook or a terminal
+_QUERIES = 5  # queries whose hits are shown
+_TYPES = {"rank": pa.int64(), "score": pa.float64(), "id": pa.string()}
 
 
 def to_arrow(hits: Hits) -> pa.Table:
     """Return one row per hit; a column that no hit has a value for is left out."""
-    rows = []
-    for hit in hits:
-        known = hit.as_dict()
-        first = {"rank": hit.rank, "score": hit.score, "id": hit.id}
-        rows.append({**first, **{name: x for name, x in known.items() if name not in (*first, "metadata")}})
-        for name, value in hit.metadata.items():
-            rows[-1].setdefault(name, value)
-    names = dict.fromkeys(["rank", "score", "id", *(name for row in rows for name in row)])
-    types = {"rank": pa.int64(), "score": pa.float64(), "id": pa.string()}
+    return _table([_values(hit) for hit in hits], _TYPES)
+
+
+def all_to_arrow(found: Iterable[Hits]) -> pa.Table:
+    """Return one row per hit of several queries; the first column is the query."""
+    rows = [{**_values(hit), "query": hits.query} for hits in found for hit in hits]
+    return _table(rows, {"query": pa.string(), **_TYPES})
+
+
+def _values(hit: Hit) -> dict[str, Any]:
+    values: dict[str, Any] = {"rank": hit.rank, "score": hit.score, "id": hit.id}
+    values |= {name: x for name, x in hit.as_dict().items() if name not in (*values, "metadata")}
+    for name, value in hit.metadata.items():
+        values.setdefault(name, value)
+    return values
+
+
+def _table(rows: list[dict[str, Any]], types: Mapping[str, pa.DataType]) -> pa.Table:
+    names = dict.fromkeys([*types, *(name for row in rows for name in row)])
     return pa.table({name: pa.array([row.get(name) for row in rows], types.get(name)) for name in names})
 
 
@@ -44,6 +57,18 @@ def text(hits: Hits) -> str:
     return "\n".join([heading(hits), *lines, *more])
 
 
+def all_text(found: Sequence[Hits]) -> str:
+    """Return the tables of the first queries."""
+    more = [f"... and the hits of {len(found) - _QUERIES:,} more queries"] if len(found) > _QUERIES else []
+    return "\n\n".join([*(text(hits) for hits in found[:_QUERIES]), *more]) or "no queries"
+
+
+def all_html(found: Sequence[Hits]) -> str:
+    """Return the HTML tables of the first queries."""
+    more = f"<small>and the hits of {len(found) - _QUERIES:,} more queries</small>" if len(found) > _QUERIES else ""
+    return f"<div>{''.join(html(hits) for hits in found[:_QUERIES])}{more}</div>"
+
+
 def _name(hit: Hit) -> str:
     return hit.window or hit.id
 
@@ -53,6 +78,8 @@ def heading(hits: Hits) -> str:
     report = hits.report
     reranked = f", {report.reranked:,} reranked" if report.reranked else ""
     found = f"{len(hits)} hit{'' if len(hits) == 1 else 's'} of {hits.query!r}"
+    if not report.corpus:
+        return f"{found}: no sequence of the index matches"
     return f"{found}: {report.comparisons:,} of {report.corpus:,} compared ({report.method}{reranked})"
 
 
@@ -104,5 +131,5 @@ def plot(hits: Hits) -> Figure:
 
 
 def _label(first: str, name: str, group: str | None) -> str:
-    shown = name if len(name) <= 28 else name[:12] + "…" + name[-15:]
+    shown = name if len(name) <= 90 else name[:45] + "…" + name[-44:]
     return f"{first}  {shown}" + (f"  ({group[:20]})" if group else "")

@@ -15,7 +15,7 @@ import re
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ class HotStructure:
     times: npt.NDArray[np.float64]
     marks: npt.NDArray[np.int32]
     build: str = ""  # name of its folder
+    _by_hash: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.serials)
@@ -69,10 +70,11 @@ class HotStructure:
         per_row = (self.serials, self.begins, self.lengths)
         return self.finder.nbytes + self.rows.nbytes + sum(array.nbytes for array in per_row)
 
-    @cached_property
-    def ids_by_hash(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The hashes of the ids, sorted, with their rows; made when an id is first looked up."""
-        return rows_by_hash(self.rows.column("id").combine_chunks())
+    def by_hash(self, column: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the hashes of a column of texts, sorted, with their rows; they are computed once."""
+        if column not in self._by_hash:
+            self._by_hash[column] = rows_by_hash(self.rows.column(column).combine_chunks())
+        return self._by_hash[column]
 
     def events(self, rows: npt.NDArray[np.int64]) -> pa.Table:
         """Return the sequences of rows: id, times, marks, and start and end where the index has them."""

@@ -1,17 +1,20 @@
 """`Index`: a corpus in a folder that can be searched.
 
->>> index = Index.create("model", "index")                      # doctest: +SKIP
->>> index.add(neuroseqret.read("corpus.parquet"))               # doctest: +SKIP
->>> index.search(query, k=10)                                   # doctest: +SKIP
+For example:
+
+    index = Index.create("model", "index")
+    index.add(neuroseqret.read("corpus.parquet"))
+    index.search(query, k=10)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +36,7 @@ from neuroseqret.index.engines.mirror import FolderMarks, Synced
 from neuroseqret.index.filters import Where
 from neuroseqret.index.forked import check_not_forked
 from neuroseqret.index.given import batches_of, names_of, queries_of
-from neuroseqret.index.hit import Hits
+from neuroseqret.index.hit import AllHits, Hits
 from neuroseqret.index.hot import verify
 from neuroseqret.index.info import describe, describe_with_engine, one_line
 from neuroseqret.index.lance_store import LanceStore
@@ -44,7 +47,8 @@ from neuroseqret.index.store import Store
 from neuroseqret.index.view import View
 from neuroseqret.index.writer import Added, Writer, in_threads, sum_of
 from neuroseqret.methods import registry as methods
-from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.models.base import Embedder, RelevanceModel, Reranker
+from neuroseqret.models.card import ModelCard
 from neuroseqret.models.model_folder import read_saved
 from neuroseqret.readers.coercion import ColumnMap, Given, Pairs
 from neuroseqret.storage.bucket import Bucket, bucket_url
@@ -62,9 +66,11 @@ class Index:
     searches never wait for one another, for writers or for a rebuild of the search structure. A process that was forked
     after an index was opened cannot use one; start processes with `spawn`.
 
-    >>> index = Index.create("model", "index", corpus)     # doctest: +SKIP
-    >>> hits = index.search(query, k=10)                   # doctest: +SKIP
-    >>> [(hit.id, hit.score) for hit in hits]              # doctest: +SKIP
+    For example:
+
+        index = Index.create("model", "index", corpus)
+        hits = index.search(query, k=10)
+        [(hit.id, hit.score) for hit in hits]
     """
 
     def __init__(
@@ -78,6 +84,7 @@ class Index:
         self.folder, self.config, self._store = folder, config, store  # in a bucket: the folder of this machine's cache
         self.place = place
         self._mirror: Mirror | None = None
+        self._compared: WeakKeyDictionary[RelevanceModel, tuple[ModelCard | None, bool]] = WeakKeyDictionary()
         if config.engine is not None:
             self._mirror = Mirror(store, open_engine(config.engine, config, folder / HASH_FILE), FolderMarks(folder))
         every = None if place is None else seconds_between_looks()
@@ -98,7 +105,8 @@ class Index:
     ) -> Index:
         """Make an index for a model (or a model folder), and add the sequences of `corpus` if it is given.
 
-        `corpus` and `columns` are as in `add`.
+        `corpus` and `columns` are as in `add`: the empty index is there first, then every batch is one commit. After an
+        error or an interruption, go on with `add`.
 
         `settings` are the fields of `IndexSettings`: `candidates` (`auto`, `exhaustive`, `cells`, `buckets`,
         `hamming`), `fraction`, `at_least`, `hash`, `hash_preset`, `bits`, `tables`, `table_bits`, and for sub-sequence
@@ -147,12 +155,24 @@ class Index:
     @cached_property
     def model(self) -> Embedder:
         """The model whose embeddings the index holds."""
+        return self._loaded(methods.load)
+
+    @cached_property
+    def _query_model(self) -> Embedder:
+        """What embeds queries if `model` is not loaded: a form of it that is ready sooner, if there is one."""
+        return self._loaded(methods.load_to_embed)
+
+    @property
+    def _embedder(self) -> Embedder:
+        return self.model if "model" in vars(self) else self._query_model
+
+    def _loaded(self, load: Callable[[Path], RelevanceModel]) -> Embedder:
         if self.place is None:
-            return embedder_of(methods.load(self.folder / "model"))
+            return embedder_of(load(self.folder / "model"))
         try:
-            return embedder_of(methods.load(self.place.model()[0]))
+            return embedder_of(load(self.place.model()[0]))
         except UserError:  # the copy in the cache is damaged
-            return embedder_of(methods.load(self.place.model(anew=True)[0]))
+            return embedder_of(load(self.place.model(anew=True)[0]))
 
     @property
     def name(self) -> str:
@@ -268,15 +288,15 @@ class Index:
     @overload
     def search(self, queries: EventSequence, k: int = 10, **options: Any) -> Hits: ...
     @overload
-    def search(self, queries: EventSequences | Iterable[EventSequence], k: int = 10, **options: Any) -> list[Hits]: ...
+    def search(self, queries: EventSequences | Iterable[EventSequence], k: int = 10, **options: Any) -> AllHits: ...
     @overload
     def search(self, queries: Pairs, k: int = 10, **options: Any) -> Hits: ...
     @overload
-    def search(self, queries: Frame | Mapping[str, Any], k: int = 10, **options: Any) -> Hits | list[Hits]: ...
+    def search(self, queries: Frame | Mapping[str, Any], k: int = 10, **options: Any) -> Hits | AllHits: ...
     @overload
     def search(self, *, id: str, k: int = 10, events: Events | None = None, **options: Any) -> Hits: ...
     @overload
-    def search(self, *, id: Sequence[str], k: int = 10, events: Events | None = None, **options: Any) -> list[Hits]: ...
+    def search(self, *, id: Sequence[str], k: int = 10, events: Events | None = None, **options: Any) -> AllHits: ...
     def search(  # type: ignore[misc]  # the overloads shorten the list of options
         self,
         queries: Given | None = None,
@@ -294,7 +314,7 @@ class Index:
         at_least: int | None = None,
         unknown_marks: UnknownMarks = "error",
         strict: bool = False,
-    ) -> Hits | list[Hits]:
+    ) -> Hits | AllHits:
         """Return the k most relevant sequences: one `Hits` for one query, a list of them for many.
 
         A query is an `EventSequence` or a list of (time, mark) pairs. Many are `EventSequences`, a list of queries or a
@@ -328,16 +348,16 @@ class Index:
             at_least=at_least,
         )
         if not len(many):
-            return []
+            return AllHits()
         found = view.search(many, self.embed_queries(many), options, where, own_rows)
         for hits, asked in zip(found, many, strict=True):
             hits.asked = asked
             hits.attach(self._fetch)
-        return found[0] if one else found
+        return found[0] if one else AllHits(found)
 
     def _check_gaps(self, sequences: EventSequences, strict: bool) -> bool:
         """Warn (or raise) if the times look like another unit than the model's; return whether they look right."""
-        card = self.model.card
+        card = self._embedder.card
         return card is None or check_gaps(sequences, card.typical_gaps, card.time_unit, strict=strict, stacklevel=3)
 
     def _fetch(self, ids: Sequence[str]) -> EventSequences:
@@ -347,7 +367,7 @@ class Index:
     def embed_queries(self, queries: EventSequences) -> npt.NDArray[np.float32]:
         """Return the embeddings of queries whose marks are numbered as the index's: (queries, D)."""
         return rows.check_vectors(
-            self.model.embed(queries, "query", unknown_marks="keep", strict=None), queries, self.config
+            self._embedder.embed(queries, "query", unknown_marks="keep", strict=None), queries, self.config
         )
 
     def view(self) -> View:
@@ -371,7 +391,7 @@ class Index:
     ) -> SearchOptions:
         """Return the options of `search`, checked, with the index's settings where they are not given."""
         reranker = None if rerank is None else self._reranker(rerank)
-        if reranker is None and not self.model.score_is_cosine:
+        if reranker is None and not self._embedder.score_is_cosine:
             reranker = self.model
         if reranker is None and rerank_top is not None:
             raise UserError("rerank_top is the number of hits that a second model scores; name the model with rerank")
@@ -380,8 +400,9 @@ class Index:
             k=k,
             exhaustive=exhaustive,
             rerank=reranker,
+            builds_on_index=reranker is not None and self._builds_on(reranker),
             rerank_top=rerank_top if rerank_top is not None else 100,
-            expand=self.model.as_query if expand else None,
+            expand=self._embedder.as_query if expand else None,
             fraction=fraction if fraction is not None else settings.fraction,
             at_least=at_least if at_least is not None else settings.at_least,
         )
@@ -393,6 +414,14 @@ class Index:
             return rerank
         self.config.meaning.check_same(read_saved(rerank).card.meaning, str(rerank))
         return methods.load(rerank)
+
+    def _builds_on(self, reranker: RelevanceModel) -> bool:
+        """Whether the reranking model's first stage is the index's model; they are compared once per fit of it."""
+        card, same = self._compared.get(reranker, (None, False))
+        if card is None or card is not reranker.card:
+            same = isinstance(reranker, Reranker) and reranker.builds_on(self.model)
+            self._compared[reranker] = reranker.card, same
+        return same
 
     def get(self, ids: str | Sequence[str]) -> EventSequences:
         """Return the stored sequences with these ids, in their order; windows are found by `Hit.window`."""

@@ -111,5 +111,6 @@ def find_rows(
     """Return (positions among the wanted hashes, rows), one pair for each row that has a wanted hash."""
     hashes, rows = table
     low, high = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
-    found = [np.arange(a, b) for a, b in zip(low, high, strict=True)]
-    return np.repeat(np.arange(len(wanted)), high - low), rows[np.concatenate([np.empty(0, np.int64), *found])]
+    number = high - low
+    places = np.repeat(low - np.cumsum(number) + number, number) + np.arange(number.sum())
+    return np.repeat(np.arange(len(wanted)), number), rows[places]

@@ -24,10 +24,11 @@ from neuroseqret.errors import UserError
 from neuroseqret.index import hot, hot_builder
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.filters import Filter, Where
+from neuroseqret.index.keys import find_rows, hash_strings
 from neuroseqret.index.local_filter import LocalFilter
 from neuroseqret.index.rows import EVENTS, embeddings_of, list_lengths
 from neuroseqret.index.snapshot import Snapshot
-from neuroseqret.index.store import EMBEDDING, SERIAL, Store
+from neuroseqret.index.store import EMBEDDING, PARENT, SERIAL, Store
 from neuroseqret.index.watching import watch
 from neuroseqret.storage import lock
 
@@ -48,6 +49,7 @@ class Reader:
     def __init__(self, folder: Path, store: Store, config: IndexConfig, every: float | None = None) -> None:
         """`every`: seconds between two looks for new commits in the background; None: look before every search."""
         self.folder, self.store, self.config, self.every = folder, store, config, every
+        self._key_column = PARENT if config.settings.windowed else "id"  # what the key of a row is the hash of
         self._local_filter = LocalFilter()
         self._watched = False
         self._following, self._masking = threading.Lock(), threading.Lock()
@@ -123,6 +125,7 @@ class Reader:
             if made is None:
                 return
             made.by_serial  # noqa: B018  (computed here, so that no search has to)
+            made.by_hash(self._key_column)
             ahead = self._follow(_without_tail(made), self.store.pinned())  # most of the way without the lock
             with self._following:
                 self.store.refresh()
@@ -180,9 +183,23 @@ class Reader:
                 [list_lengths(b.column("marks")) for b in batches if self.config.settings.windowed],
                 None if self.every is None else pa.Table.from_batches(batches).select(list(EVENTS)),
             )
+            if store.count() != snapshot.count:
+                snapshot = self._without_replaced(snapshot, table.num_rows)
         if store.count() != snapshot.count:
             snapshot = self._without_removed(snapshot, store, parts)
         return replace(snapshot, store=store, parts=parts)
+
+    def _without_replaced(self, snapshot: Snapshot, new: int) -> Snapshot:
+        """Return the snapshot without the rows whose key is that of one of the `new` last ones: upserts replaced them.
+
+        This reads nothing from the store, and after an upsert there is nothing else that was removed.
+        """
+        base, of_tail = len(snapshot.hot), hash_strings(snapshot.tail_rows.column(self._key_column).combine_chunks())
+        late, keys = of_tail[:-new], np.unique(of_tail[-new:])
+        alive = snapshot.alive.copy() if len(snapshot.alive) else np.ones(len(snapshot), bool)
+        alive[find_rows(snapshot.hot.by_hash(self._key_column), keys)[1]] = False
+        alive[np.flatnonzero(np.isin(late, keys)) + base] = False
+        return replace(snapshot, alive=alive, dead=len(snapshot) - int(alive.sum()))
 
     def _without_removed(self, snapshot: Snapshot, store: Store, parts: dict[str, int]) -> Snapshot:
         """Return the snapshot without the rows that the store no longer has."""

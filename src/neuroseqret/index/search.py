@@ -28,7 +28,7 @@ from neuroseqret.index.hit import Hit, Hits, SearchReport
 from neuroseqret.index.rows import to_sequences
 from neuroseqret.index.snapshot import Snapshot
 from neuroseqret.index.store import OFFSET, PARENT, Store
-from neuroseqret.models.base import RelevanceModel
+from neuroseqret.models.base import RelevanceModel, Reranker
 
 EXPAND_BY = 10
 _NOT_METADATA = frozenset({"id", "group", "start", "end", PARENT, OFFSET})  # columns that are fields of a hit
@@ -41,6 +41,7 @@ class SearchOptions:
     k: int = 10
     exhaustive: bool = False
     rerank: RelevanceModel | None = None
+    builds_on_index: bool = False  # the first stage of `rerank` is the index's model
     rerank_top: int = 100  # n: how many of the best candidates are reranked; k of them if k is larger
     expand: Callable[[Vectors], Vectors] | None = None  # the model's `as_query`, if queries are to be expanded
     fraction: float = 0.01
@@ -57,6 +58,22 @@ class SearchOptions:
             raise UserError(f"k and rerank_top must be 1 or more, not {self.k} and {self.rerank_top}")
         check_share(self.fraction, self.at_least)
         object.__setattr__(self, "fraction", float(self.fraction))
+
+    def second_scores(
+        self,
+        query: EventSequences,
+        embedding: Vectors,
+        vectors: Callable[[], Vectors],
+        events: Callable[[], EventSequences],
+    ) -> Vectors:
+        """Return the scores of `rerank` for the candidates that `vectors` and `events` read.
+
+        If it builds on the index's model, nothing is embedded again, and events are read only if it needs them.
+        """
+        if self.builds_on_index and isinstance(self.rerank, Reranker):
+            return self.rerank.score_embedded(query, embedding, vectors(), events)
+        assert self.rerank is not None
+        return self.rerank.score(query, events(), unknown_marks="keep")[0]
 
 
 @dataclass
@@ -90,6 +107,7 @@ class Search:
         """Return the hits of one query: expand it, find the best sequences, rerank them."""
         options = self.options
         compared = centres = reranked = 0
+        embedding = vector
         if options.expand is not None:
             near = self._best(vector, EXPAND_BY, each_sequence_once=False)
             vector = expanded(vector, near.scores, options.expand(self.snapshot.vectors(near.rows)))
@@ -101,7 +119,7 @@ class Search:
         centres += found.centres
         if options.rerank is not None and len(found.rows):
             reranked = len(found.rows)
-            found = self._reranked(options.rerank, queries[row : row + 1], found)
+            found = self._reranked(queries[row : row + 1], embedding, found)
         report = SearchReport(found.method, possible, compared, reranked, centres)
         return Hits(self._hits(found), query_id, report)
 
@@ -152,10 +170,14 @@ class Search:
         ranks = [pa.compute.rank(self.snapshot.column(name, rows), tiebreaker="dense").to_numpy() for name in by]
         return rows[np.lexsort((*reversed(ranks), -scores))]
 
-    def _reranked(self, model: RelevanceModel, query: EventSequences, found: Found) -> Found:
-        """Return the same rows with the model's scores, in their order."""
-        table = self.snapshot.sequences(found.rows, self.store)
-        scores = model.score(query, to_sequences(table, self.config), unknown_marks="keep")[0]
+    def _reranked(self, query: EventSequences, embedding: Vectors, found: Found) -> Found:
+        """Return the same rows with the reranking model's scores, in their order."""
+        scores = self.options.second_scores(
+            query,
+            embedding,
+            lambda: self.snapshot.vectors(found.rows),
+            lambda: to_sequences(self.snapshot.sequences(found.rows, self.store), self.config),
+        )
         order = np.argsort(-scores, kind="stable")
         return replace(found, rows=self._in_order(found.rows[order], scores[order]), scores=scores[order])
 

@@ -107,7 +107,7 @@ class Snapshot:
         """Return the row that each id has now, -1 where there is none."""
         wanted = hash_strings(pa.array(list(ids), STRING))
         found = np.full(len(ids), -1)
-        for table, base in ((self.hot.ids_by_hash, 0), (self._tail_by_hash, len(self.hot))):
+        for table, base in ((self.hot.by_hash("id"), 0), (self._tail_by_hash, len(self.hot))):
             positions, rows = find_rows(table, wanted)
             there = self.alive[rows + base] if len(self.alive) else np.ones(len(rows), bool)
             found[positions[there]] = rows[there] + base

@@ -1,6 +1,6 @@
-"""AP and nDCG of short lists that are sorted already: the best candidates of each query, best first.
+"""AP, nDCG and reciprocal rank of short lists that are sorted already: the best candidates of each query, best first.
 
-A list need not hold every relevant sequence of the corpus, so each function also takes how many there are.
+A list need not hold every relevant sequence of the corpus, so AP and nDCG also take how many there are.
 `ranking_measures` has the same measures for whole rankings.
 """
 
@@ -36,6 +36,12 @@ def ndcg(relevant: Relevant, counts: IntArray, k: int = 10) -> FloatArray:
     gain = (head * discounts(k)[: head.shape[1]]).sum(1)
     values: FloatArray = gain / np.maximum(ideal_gain(counts, k), 1e-12)
     return values
+
+
+def reciprocal_rank(relevant: Relevant) -> FloatArray:
+    """Return 1 / (rank of the first relevant candidate) of each list; 0 for a list without any."""
+    first: FloatArray = np.where(relevant.any(1), 1 / (1.0 + relevant.argmax(1)), 0.0)
+    return first
 
 
 def discounts(k: int) -> FloatArray:

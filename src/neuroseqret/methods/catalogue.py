@@ -100,6 +100,6 @@ def _describe(name: str) -> Method:
         reranks=issubclass(found, Reranker),
         needs_labels=found.needs_labels,
         resumes=issubclass(found, Resumable),
-        presets=("default", "paper") if name in MODELS else (),
+        presets=("default", "paper", "paper-literal") if name in MODELS else (),
         about=(found.__doc__ or "").strip().split("\n")[0].rstrip("."),
     )

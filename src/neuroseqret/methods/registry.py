@@ -65,7 +65,9 @@ def make(name: str, preset: str = "default", **options: Any) -> RelevanceModel:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise UserError(f"{name!r} has no such settings: {place}: {first['msg'].lower()}") from error
+        if first["type"] == "extra_forbidden":
+            raise UserError(f"{name!r} has no setting {place!r}; `fit` takes seed and max_seconds") from error
+        raise UserError(f"{name!r}: {place}: {first['msg'].lower()}") from error
     except TypeError as error:
         raise UserError(f"{name!r} has no such settings: {error}") from error
 
@@ -76,3 +78,15 @@ def load(folder: str | PathLike[str]) -> RelevanceModel:
     if not is_method(name):
         raise UserError(f"{folder}: holds a {name!r} model, which this version does not know; fit the model again")
     return method_class(name).load(folder)
+
+
+def load_to_embed(folder: str | PathLike[str]) -> RelevanceModel:
+    """Return the trained method in a model folder, to embed with; without importing torch if that is possible."""
+    if read_card(folder).model == "self":
+        from neuroseqret.models.without_torch import SelfWithoutTorch
+
+        try:
+            return SelfWithoutTorch.load(folder)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            pass  # it needs torch, or is damaged, which `load` says
+    return load(folder)

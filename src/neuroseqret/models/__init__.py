@@ -4,6 +4,8 @@ base             the contract: RelevanceModel, Embedder, Reranker, Resumable
 card             the model card and the state of a trained method
 model_folder     writes and reads model folders
 presets          settings and presets of SelfAttention
+fixed_features   the features of SelfAttention that need no training
 self_attention/  SelfAttention: embeds each sequence separately
+without_torch    SelfAttention for queries, without torch
 cross/           CrossAttention and HashCrossAttention: a first stage and a correction
 """

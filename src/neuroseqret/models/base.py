@@ -12,6 +12,7 @@ method implements `learn`, `compute_scores` (or `compute_embeddings`), `to_state
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -48,10 +49,12 @@ class RelevanceModel(ABC):
     name: ClassVar[str]
     #: Raised by hand when the results of the method change; stored with every result (see tests/golden).
     version: ClassVar[int] = 1
-    #: Versions of presets that did not change when `version` was raised, by the beginning of their names.
+    #: Versions of presets that did not change with `version`, by the beginning of their names; the longest counts.
     preset_versions: ClassVar[dict[str, int]] = {}
     #: Whether it learns from relevance labels; if there are none, it learns from sub-sequences of the corpus.
     needs_labels: ClassVar[bool] = True
+    #: Whether several processes share the work of `fit` (see `neuroseqret.training.ranks`).
+    shares_training: ClassVar[bool] = False
 
     def __init__(self, settings: BaseModel, preset: str | None = None) -> None:
         self.settings: Any = settings
@@ -62,8 +65,8 @@ class RelevanceModel(ABC):
     @classmethod
     def version_of(cls, preset: str | None) -> int:
         """Return the version of the results of a preset."""
-        kept = [v for name, v in cls.preset_versions.items() if preset is not None and preset.startswith(name)]
-        return kept[0] if kept else cls.version
+        own = [name for name in cls.preset_versions if preset is not None and preset.startswith(name)]
+        return cls.preset_versions[max(own, key=len)] if own else cls.version
 
     # ---------------------------------------------------------------- learn
 
@@ -316,6 +319,20 @@ class Reranker(RelevanceModel):
         unknown_marks: UnknownMarks = "error",
     ) -> Scores:
         """Return the scores of the listed corpus rows of each query: (queries, depth)."""
+
+    def builds_on(self, model: RelevanceModel) -> bool:
+        """Whether `model` is the first stage of this one, so that its embeddings can be used again."""
+        return False
+
+    def score_embedded(
+        self, query: EventSequences, embedding: Scores, candidates: Scores, events: Callable[[], EventSequences]
+    ) -> Scores:
+        """Return `score` of one query, given embeddings of a first stage that this model builds on: (candidates,).
+
+        `embedding` is (D,), `candidates` (candidates, D). `events` returns the candidates as sequences; it is called
+        only if the score needs their events.
+        """
+        return self.score(query, events(), unknown_marks="keep")[0]
 
 
 class Resumable(RelevanceModel):

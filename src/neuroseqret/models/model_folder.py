@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 from pydantic import ValidationError
 from safetensors import SafetensorError
 
@@ -105,6 +107,25 @@ def read_card(folder: str | PathLike[str]) -> ModelCard:
 @naming_path
 def read_state(folder: str | PathLike[str], name: str) -> ModelState:
     """Read card and tensors of a model folder of the named method; raise a `UserError` if anything is wrong."""
+    card, path = _checked(folder, name)
+    from safetensors.torch import load_file
+
+    with _naming_damage(path):
+        return ModelState(card, load_file(path))
+
+
+@naming_path
+def read_arrays(folder: str | PathLike[str], name: str) -> tuple[ModelCard, dict[str, npt.NDArray[Any]]]:
+    """Do as `read_state` does, but return numpy arrays, and do not import torch."""
+    card, path = _checked(folder, name)
+    from safetensors.numpy import load_file
+
+    with _naming_damage(path):
+        return card, load_file(path)
+
+
+def _checked(folder: str | PathLike[str], name: str) -> tuple[ModelCard, Path]:
+    """Return the card and the tensor file of a model folder; raise a `UserError` if they do not belong together."""
     saved = read_saved(folder)
     if saved.card.model != name:
         raise UserError(f"{folder}: holds a {saved.card.model!r} model, not {name!r}")
@@ -113,10 +134,13 @@ def read_state(folder: str | PathLike[str], name: str) -> ModelState:
         raise UserError(f"{folder}: {TENSORS} is missing; fit the model again")
     if _hash(path) != saved.tensors_blake2b:
         raise UserError(f"{path}: truncated or changed since it was written; restore it or fit the model again")
-    from safetensors.torch import load_file
+    return saved.card, path
 
+
+@contextmanager
+def _naming_damage(path: Path) -> Iterator[None]:
     try:
-        return ModelState(saved.card, load_file(path))
+        yield
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: damaged ({error}); fit the model again") from error
 

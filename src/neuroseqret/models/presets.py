@@ -1,8 +1,8 @@
 """The settings of SelfAttention and its presets. A preset is data; the model has no branches on its name.
 
-`default` is one recipe for all data; `neural` adds the neural process to it. `paper` is the model of the paper,
-equation by equation, with the values that most of its data sets share. `paper-audio` ... `paper-amazon` have the values
-of its table for each data set.
+`default` is one recipe for all data; `neural` adds the neural process to it. `paper` is the model of the paper, in a
+reading without units, and `paper-literal` has its sums to the letter; both have the values that most of its data sets
+share, and `paper-audio` ... `paper-amazon` and `paper-literal-audio` ... those of its table for each data set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from neuroseqret.errors import UserError
-from neuroseqret.training.loop import LoopSettings
+from neuroseqret.training.loop_settings import LoopSettings
 
 S = TypeVar("S", bound=BaseModel)
 
@@ -27,6 +27,7 @@ class _Settings(BaseModel):
 class EncoderSettings(_Settings):
     """Self-attention over events."""
 
+    reads: Literal["gaps", "times"] = "gaps"  # "times": the encoder of the Transformer Hawkes Process
     width: int = Field(default=32, ge=4)
     blocks: int = Field(default=2, ge=1)
     heads: int = Field(default=1, ge=1)
@@ -112,7 +113,7 @@ class SelectionSettings(_Settings):
 class SimilaritySettings(_Settings):
     """The term gamma * Sim, which is added to kappa."""
 
-    form: Literal["none", "literal", "normalised"] = "none"
+    form: Literal["none", "literal", "normalised", "horizon"] = "none"
     gamma: float = 0.1
     terms: Literal["both", "times", "marks"] = "both"
     kernel: bool = True  # False: without kappa, only the model-independent score
@@ -131,6 +132,7 @@ class LossSettings(_Settings):
     kind: Literal["softmax", "hinge"] = "softmax"
     temperature: float = Field(default=0.1, gt=0)
     margin: float = Field(default=0.5, gt=0)
+    over: Literal["active", "all"] = "active"  # pairs that the hinge is averaged over
     likelihood: float = Field(default=0.1, ge=0)  # weight of the negative log-likelihood per event
     proxies: float = Field(default=0.5, ge=0, le=1)  # in the head phase: share of the loss against proxies of groups
 
@@ -142,6 +144,7 @@ class BatchSettings(_Settings):
     pseudo_share: float = Field(default=0.5, ge=0, le=1)
     pseudo_from: Literal["train", "corpus"] = "corpus"
     crop: int = Field(default=64, ge=2)  # most events of a training sequence
+    negatives: int = Field(default=0, ge=0)  # candidates drawn for each query, besides those of its batch
 
 
 class SelfAttentionSettings(_Settings):
@@ -184,6 +187,24 @@ PAPER_TABLE: dict[str, tuple[float, float, int, int]] = {
 
 
 def _paper(gamma: float, margin: float, batch: int, width: int) -> SelfAttentionSettings:
+    """Return the paper's model, read so that it has no units, trained until validation stops rising."""
+    return SelfAttentionSettings(
+        encoder=EncoderSettings(reads="times", width=width, blocks=2, heads=1, dropout=0.2, max_length=256),
+        vector=VectorSettings(fisher="heads", pooled=False, markov=False, bank=0, survival=False),
+        projection=ProjectionSettings(members=(MemberSettings(kind="identity"),)),
+        similarity=SimilaritySettings(form="horizon", gamma=gamma),
+        unwarp=UnwarpSettings(hidden=128),
+        loss=LossSettings(kind="hinge", margin=margin, over="all", likelihood=0.0),
+        batch=BatchSettings(size=batch, pseudo_share=0.0, crop=256, negatives=100),
+        warm_up=LoopSettings(steps=0),
+        joint=LoopSettings(steps=None, learning_rate=1e-3, weight_decay=1e-3, patience=6),
+        head=None,
+        selection=None,
+    )
+
+
+def _literal(gamma: float, margin: float, batch: int, width: int) -> SelfAttentionSettings:
+    """Return the paper's model with its sums to the letter, which have units, after a fixed number of steps."""
     return SelfAttentionSettings(
         encoder=EncoderSettings(width=width, blocks=2, heads=1, dropout=0.2),
         vector=VectorSettings(fisher="heads", pooled=False, markov=False, bank=0, survival=False),
@@ -216,6 +237,8 @@ PRESETS: dict[str, SelfAttentionSettings] = {
     "neural": NEURAL,
     "paper": _paper(0.1, 0.5, 32, 64),
     **{f"paper-{name}": _paper(*row) for name, row in PAPER_TABLE.items()},
+    "paper-literal": _literal(0.1, 0.5, 32, 64),
+    **{f"paper-literal-{name}": _literal(*row) for name, row in PAPER_TABLE.items()},
 }
 
 

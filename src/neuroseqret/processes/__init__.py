@@ -2,7 +2,8 @@
 
 Neural point process
     time_scale           the time scale of the data; network inputs of padded events
-    mark_classes         a bounded number of classes for many marks
+    shared_classes       a bounded number of classes for many marks
+    mark_classes         the same as a layer of a network
     dropout              dropout from random bytes, cheap on a CPU
     encoder              causal self-attention over events
     heads                log-normal gap and softmax mark of the next event; the log-likelihood

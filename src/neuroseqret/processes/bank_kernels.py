@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuroseqret.processes.bank_loops import FIRST_VALUE, GAP, OWN_GAP
-from neuroseqret.processes.mark_classes import Marks
+from neuroseqret.processes.shared_classes import Marks
 
 LENGTHS = (2, 3, 5, 7)
 CODES = 32  # random codes per mark

@@ -19,13 +19,13 @@ _SIGN, _OTHERS = np.int32(31), np.int32(0x7FFFFFFF)  # the place of the sign bit
 _FAST = {"contract", "reassoc", "nsz", "nnan"}
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _whole(number: int) -> int:  # pragma: no cover
     """Return the number rounded up to a multiple of `_LANES`."""
     return (number + _LANES - 1) // _LANES * _LANES
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _fill(x: Any, width: int, gaps: Any, values: Any, marks: Any, known: int, codes: Any) -> None:  # pragma: no cover
     """Fill in the channels of one sequence; a missing gap counts as the mean gap of the sequence."""
     n = len(gaps)
@@ -49,7 +49,7 @@ def _fill(x: Any, width: int, gaps: Any, values: Any, marks: Any, known: int, co
             x[(first_code + c) * width + i] = codes[c, kind]
 
 
-@numba.njit(cache=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _convolve(
     x: Any, width: int, m: int, first: int, last: int, channel: Any, offset: Any, tap: Any, bias: Any, out: Any
 ) -> None:  # pragma: no cover
@@ -69,7 +69,7 @@ def _convolve(
         out[i] = _NOTHING
 
 
-@numba.njit(cache=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _pool(out: Any, m: int, places: Any) -> Any:  # pragma: no cover
     """Return the number of positive outputs, their sum, the largest output, and the sum of the positive positions."""
     zero, one, whole = np.float32(0.0), np.float32(1.0), _whole(m)
@@ -89,7 +89,7 @@ def _pool(out: Any, m: int, places: Any) -> Any:  # pragma: no cover
     return positive, total, most, place
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _longest_run(out: Any, m: int) -> Any:  # pragma: no cover
     """Return the length of the longest run of positive outputs; without branches that the processor cannot predict."""
     run, best = np.int32(0), np.int32(0)
@@ -99,7 +99,7 @@ def _longest_run(out: Any, m: int) -> Any:  # pragma: no cover
     return best
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def longest_run_place(out: Any) -> Any:  # pragma: no cover
     """Return the begin and end of the first longest run of positive outputs; (0, 0) if none is positive."""
     begin, best, run = 0, 0, 0
@@ -110,7 +110,7 @@ def longest_run_place(out: Any) -> Any:  # pragma: no cover
     return begin, begin + best
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def pooled(
     offsets: Any, gaps: Any, values: Any, marks: Any, known: int,
     codes: Any, begin: Any, channel: Any, offset: Any, tap: Any, span: Any, bias: Any, found: Any,
@@ -140,7 +140,7 @@ def pooled(
             found[r, 4 * kernels + k] = np.float32(_longest_run(out, m)) / np.float32(m)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def outputs(
     offsets: Any, gaps: Any, values: Any, marks: Any, known: int,
     codes: Any, begin: Any, channel: Any, offset: Any, tap: Any, span: Any, bias: Any, found: Any,
@@ -158,7 +158,7 @@ def outputs(
             found[k, :m] = out[:m]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _between(ordered: Any, quantile: float) -> Any:  # pragma: no cover
     """Return a quantile half-way between two values that occur.
 
@@ -176,7 +176,7 @@ def _between(ordered: Any, quantile: float) -> Any:  # pragma: no cover
     return (ordered[low] + ordered[high]) / np.float32(2.0)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def quantiles(
     offsets: Any, gaps: Any, values: Any, marks: Any, known: int,
     codes: Any, begin: Any, channel: Any, offset: Any, tap: Any, span: Any, quantile: Any, bias: Any,
@@ -203,7 +203,7 @@ def quantiles(
             bias[k] = _between(np.sort(kept[:number]), quantile[k])
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def standardise(found: Any, mean: Any, weight: Any, far: Any) -> None:  # pragma: no cover
     """Centre, scale and clip the statistics in place; NaN becomes 0."""
     for r in range(found.shape[0]):

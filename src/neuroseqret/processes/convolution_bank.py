@@ -22,12 +22,11 @@ applied to the gaps and marks of events.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes import bank_loops as loops
@@ -35,6 +34,9 @@ from neuroseqret.processes.bank_kernels import draw_codes, draw_kernels
 from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.markov_renewal import BOTH, MARKS, TIMES, Features, log_gaps
 from neuroseqret.processes.time_scale import TimeScale
+
+if TYPE_CHECKING:  # a search computes features without importing torch
+    from torch import Tensor
 
 POOLINGS = 5  # position, share, maximum, mean, run
 _SAMPLED = 256  # corpus sequences that the biases are taken from
@@ -47,9 +49,11 @@ _FAR = 5.0  # features are clipped here
 class ConvolutionBank:
     """The kernels, the codes of marks, and the mean and scale of every feature, fitted on a corpus."""
 
-    def __init__(self, scale: TimeScale, marks: int, tensors: dict[str, Tensor], values: EventValues) -> None:
-        self.scale, self.marks, self.tensors, self.values = scale, marks, tensors, values
-        self._arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy() for k, v in tensors.items()}
+    def __init__(
+        self, scale: TimeScale, marks: int, saved: Mapping[str, npt.NDArray[Any] | Tensor], values: EventValues
+    ) -> None:
+        self.scale, self.marks, self.values = scale, marks, values
+        self._arrays: dict[str, npt.NDArray[Any]] = {k: np.asarray(v) for k, v in saved.items()}
 
     @classmethod
     def fit(
@@ -62,7 +66,7 @@ class ConvolutionBank:
         arrays["codes"] = draw_codes(corpus.marks, marks, rng)
         arrays["bias"] = np.zeros(kernels, np.float32)
         arrays["mean"], arrays["weight"] = (np.zeros(POOLINGS * kernels, np.float32) for _ in range(2))
-        drawn = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()}, values)
+        drawn = cls(scale, marks, arrays, values)
         drawn._fit_biases(corpus, rng)
         drawn._fit_scale(corpus, rng)
         return drawn
@@ -70,7 +74,14 @@ class ConvolutionBank:
     @property
     def size(self) -> int:
         """The number of features: first all positions, then all shares, maxima, means and runs."""
-        return len(self.tensors["mean"])
+        return len(self._arrays["mean"])
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """What was drawn and fitted, to be saved."""
+        import torch
+
+        return {name: torch.from_numpy(array) for name, array in self._arrays.items()}
 
     def features(self, sequences: EventSequences) -> Features:
         """Return the statistics z-scored by the corpus, clipped to +-5, 0 if there are none: (sequences, size)."""

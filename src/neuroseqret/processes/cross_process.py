@@ -10,6 +10,10 @@ sum predicts the next corpus event:
     \bar h_r &= \sum_{j \le r} [w_{\bar h} \odot \mathrm{ReLU}(h_j \odot w_f + b_o) + b_{\bar h}],
         \qquad \bar h_0 = 0
 
+There are N_b blocks of attention, each with weights of its own. Keys and values always come from the :math:`y^q_i`. The
+first block asks with :math:`y^c_j`, the next ones with what the earlier ones have added to it,
+:math:`y^c_j \leftarrow y^c_j + h_j`; the :math:`h_j` of the last block goes on. Dropout follows every block.
+
 The heads (log-normal gap, softmax mark) predict event r + 1 from :math:`\bar h_r`. If a sequence is conditioned on
 itself, the attention is causal (i <= j); otherwise it would see the events that it has to predict.
 """
@@ -24,52 +28,76 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from neuroseqret.processes.dropout import Dropout
 from neuroseqret.processes.heads import NextEventHeads
 
 _FAR_TIME = 1e6  # times are clipped here, in typical gaps
 _LARGE_LOGIT = 1e6  # above this, single precision resolves logits to 1/16 at best
 
 
+class CrossLayer(nn.Module):
+    """The attention of one block."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(width, width, bias=False)  # W^S
+        self.key = nn.Linear(width, width, bias=False)  # W^K
+        self.value = nn.Linear(width, width, bias=False)  # W^V
+
+    def forward(self, asking: Tensor, query: Tensor, **mask: Tensor | bool | None) -> Tensor:
+        """Return h of asking events (Q, S, D) over query events (Q, I, D)."""
+        asked, key, value = self.query(asking)[:, None], self.key(query)[:, None], self.value(query)[:, None]
+        return _attention(asked, key, value, **mask)[:, 0]
+
+
 class CrossProcess(nn.Module):
     """The process above. Shapes: Q queries of up to I events, C candidates for each query, of up to J events."""
 
-    def __init__(self, marks: int, width: int = 32, positions: int = 512) -> None:
+    def __init__(
+        self, marks: int, width: int = 32, positions: int = 512, blocks: int = 1, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.marks = marks
         self.mark = nn.Embedding(marks + 1, width)  # the last row is for all marks unseen in training
         self.clock = nn.Linear(2, width)  # w_t, w_delta and b_y
         self.position = nn.Parameter(0.02 * torch.randn(positions, width))
-        self.query = nn.Linear(width, width, bias=False)  # W^S
-        self.key = nn.Linear(width, width, bias=False)  # W^K
-        self.value = nn.Linear(width, width, bias=False)  # W^V
+        self.layers = nn.ModuleList(CrossLayer(width) for _ in range(blocks))
+        self.dropout = Dropout(dropout)
         self.feed = nn.Parameter(torch.ones(width))  # w_f
         self.feed_bias = nn.Parameter(torch.zeros(width))  # b_o
         self.out = nn.Parameter(torch.full((width,), 0.1))  # w_hbar; small because the sum runs over all events
         self.out_bias = nn.Parameter(torch.zeros(width))  # b_hbar
         self.heads = NextEventHeads(marks, width)
 
-    def embed_events(self, times: Tensor, marks: Tensor) -> Tensor:
+    def embed_events(self, times: Tensor, marks: Tensor, unit: float = 1.0) -> Tensor:
         """Return y of events: times (B, L) in typical gaps since the start, marks (B, L) -> (B, L, D).
 
-        Events beyond the last learned position use that position.
+        Gaps stay in typical gaps, times are divided by `unit`. Events beyond the last learned position use that
+        position.
         """
         gaps = torch.diff(times, dim=-1, prepend=torch.zeros_like(times[..., :1]))
-        clock = torch.stack([times, gaps], dim=-1).clamp(-_FAR_TIME, _FAR_TIME).to(self.clock.weight.dtype)
+        clock = torch.stack([times / unit, gaps], dim=-1).clamp(-_FAR_TIME, _FAR_TIME).to(self.clock.weight.dtype)
         place = torch.arange(times.shape[-1], device=times.device).clamp(max=len(self.position) - 1)
         embedded: Tensor = self.mark(marks.clamp(max=self.marks)) + self.clock(clock) + self.position[place]
         return embedded
 
     def attend(self, corpus: Tensor, query: Tensor, query_mask: Tensor) -> Tensor:
         """Return h of corpus events over query events: (Q, C, J, D), (Q, I, D), mask (Q, I) -> (Q, C, J, D)."""
-        asked = self.query(corpus).flatten(1, 2)  # all candidates of a query share its keys, so one product is enough
+        asking = corpus.flatten(1, 2)  # all candidates of a query share its keys, so one product is enough
         mask = None if bool(query_mask.all()) else query_mask[:, None, None]
-        held = _attention(asked[:, None], self.key(query)[:, None], self.value(query)[:, None], attn_mask=mask)
-        return held[:, 0].reshape(corpus.shape)
+        return self._through(asking, query, attn_mask=mask).reshape(corpus.shape)
 
     def attend_self(self, sequences: Tensor) -> Tensor:
         """Return h of events (B, L, D) over the same sequence up to each event; right padding is never seen."""
-        query, key, value = (layer(sequences)[:, None] for layer in (self.query, self.key, self.value))
-        return _attention(query, key, value, is_causal=True)[:, 0]
+        return self._through(sequences, sequences, is_causal=True)
+
+    def _through(self, asking: Tensor, query: Tensor, **mask: Tensor | bool | None) -> Tensor:
+        """Return h of the last block."""
+        attended = asking
+        for place, layer in enumerate(self.layers):
+            asking = asking + attended if place else asking
+            attended = self.dropout(layer(asking, query, **mask))
+        return attended
 
     def states(self, attended: Tensor) -> Tensor:
         """Return hbar_0 ... hbar_L: (..., L, D) -> (..., L + 1, D)."""

@@ -17,7 +17,7 @@ EVENTS, STEPS, GAPS = range(3)
 MOMENTS = 8 + LAGS
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def place(ordered: IntArray, value: float) -> int:  # pragma: no cover
     """Return how many of the ordered values are below `value`: bisection without unpredictable branches."""
     low, number = 0, len(ordered)
@@ -28,7 +28,7 @@ def place(ordered: IntArray, value: float) -> int:  # pragma: no cover
     return low
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def class_of(edges: FloatArray, value: float) -> int:  # pragma: no cover
     """Return the class of a value; with few edges, comparing with all of them is faster than bisection."""
     below = 0
@@ -37,7 +37,7 @@ def class_of(edges: FloatArray, value: float) -> int:  # pragma: no cover
     return below
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def own_gaps(offsets: IntArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:  # pragma: no cover
     """Return the gaps minus the mean of their sequence, that mean (0 without gaps), and the number of gaps."""
     sequences = len(offsets) - 1
@@ -54,7 +54,7 @@ def own_gaps(offsets: IntArray, gaps: FloatArray) -> tuple[FloatArray, FloatArra
     return own, mean, number
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def mark_codes(
     offsets: IntArray, marks: IntArray, gaps: FloatArray, quarter: FloatArray, known: int
 ) -> IntArray:  # pragma: no cover
@@ -75,7 +75,7 @@ def mark_codes(
     return codes
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def kept_places(codes: IntArray, kinds: IntArray, places: IntArray, cells: IntArray) -> None:  # pragma: no cover
     """Fill `cells` with the position of each code among the sorted `kinds` that a table keeps; -1 if it is not kept.
 
@@ -91,7 +91,7 @@ def kept_places(codes: IntArray, kinds: IntArray, places: IntArray, cells: IntAr
             cells[i] = at if at < len(kinds) and kinds[at] == codes[i] else -1
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def gap_cells(
     offsets: IntArray,
     marks: IntArray,
@@ -129,7 +129,7 @@ def gap_cells(
             last_coarse, last_own, last_quarter = of_coarse, of_own, of_quarter
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def roots_of_shares(
     offsets: IntArray, cells: IntArray, begin: IntArray, totals: IntArray, gapped: IntArray, out: FloatArray
 ) -> None:  # pragma: no cover
@@ -150,7 +150,7 @@ def roots_of_shares(
                 table[c] = np.sqrt(table[c] / divisor)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def means_per_mark(
     offsets: IntArray, marks: IntArray, gaps: FloatArray, own: FloatArray, known: int, out: FloatArray
 ) -> None:  # pragma: no cover
@@ -169,7 +169,7 @@ def means_per_mark(
             out[r, known + mark] = own_total[mark] / max(number[mark], 1)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def moments(
     offsets: IntArray,
     gaps: FloatArray,

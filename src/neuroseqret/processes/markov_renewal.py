@@ -20,19 +20,20 @@ products, mean per mark, length, duration) complete them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes import markov_loops as loops
-from neuroseqret.processes.mark_classes import Marks, shared_classes
+from neuroseqret.processes.shared_classes import Marks, shared_classes
 from neuroseqret.processes.time_scale import TimeScale, gaps_of
+
+if TYPE_CHECKING:  # a search computes features without importing torch
+    from torch import Tensor
 
 Features = npt.NDArray[np.float32]
 
@@ -91,9 +92,9 @@ class _Events:
 class MarkovRenewal:
     """The gap classes, the kept mark pairs, and the mean and scale of every feature, fitted on a corpus."""
 
-    def __init__(self, scale: TimeScale, marks: int, tensors: dict[str, Tensor]) -> None:
-        self.scale, self.marks, self.tensors = scale, marks, tensors
-        self._arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy() for k, v in tensors.items()}
+    def __init__(self, scale: TimeScale, marks: int, saved: Mapping[str, npt.NDArray[Any] | Tensor]) -> None:
+        self.scale, self.marks = scale, marks
+        self._arrays: dict[str, npt.NDArray[Any]] = {k: np.asarray(v) for k, v in saved.items()}
         self._classes, self._timed_classes = (min(marks, most) for most in MARK_CLASSES.values())
         self._places = {name: _places(self._arrays[name]) for name in MOST if name in self._arrays}
         if "mean" in self._arrays:  # otherwise it is being fitted
@@ -133,7 +134,7 @@ class MarkovRenewal:
         for name, most in MARK_CLASSES.items():
             if (classes := shared_classes(corpus.marks, marks, most)) is not None:
                 arrays[name] = classes
-        model = cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
+        model = cls(scale, marks, arrays)
         total, squares = 0.0, 0.0
         for begin in range(0, len(corpus), _SUMMED):
             block = model.statistics(corpus[begin : begin + _SUMMED])
@@ -143,12 +144,19 @@ class MarkovRenewal:
         arrays["mean"] = np.asarray(mean, np.float32)
         # A feature that is constant over the corpus gets weight 0, even if a new sequence differs in it.
         arrays["weight"] = np.where(sd > 1e-5, 1 / np.maximum(sd, 1e-5), 0.0).astype(np.float32)
-        return cls(scale, marks, {k: torch.from_numpy(v) for k, v in arrays.items()})
+        return cls(scale, marks, arrays)
 
     @property
     def size(self) -> int:
         """The number of features."""
-        return len(self.tensors["mean"])
+        return len(self._arrays["mean"])
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """What was fitted, to be saved."""
+        import torch
+
+        return {name: torch.from_numpy(array) for name, array in self._arrays.items()}
 
     def features(self, sequences: EventSequences) -> Features:
         """Return the statistics centred, whitened and clipped to +-5: (sequences, size)."""

@@ -3,13 +3,19 @@ r"""The neural point process :math:`p_\theta(H)`: a causal encoder and the heads
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from torch import Tensor, nn
 
 from neuroseqret.processes.encoder import EventEncoder
+from neuroseqret.processes.hawkes_encoder import HawkesEncoder
 from neuroseqret.processes.heads import NextEventHeads
 from neuroseqret.processes.mark_classes import MarkClasses
 from neuroseqret.processes.time_scale import Inputs
+
+#: What an encoder reads of an event: its gaps and place, or its time as the Transformer Hawkes Process does.
+Reads = Literal["gaps", "times"]
+ENCODERS: dict[Reads, type[EventEncoder] | type[HawkesEncoder]] = {"gaps": EventEncoder, "times": HawkesEncoder}
 
 
 class NeuralProcess(nn.Module):
@@ -27,11 +33,12 @@ class NeuralProcess(nn.Module):
         dropout: float = 0.1,
         max_length: int = 64,
         survival: bool = True,
+        reads: Reads = "gaps",
     ) -> None:
         super().__init__()
         self.survival = survival
         self.classes = classes
-        self.encoder = EventEncoder(classes.number, width, blocks, heads, dropout, max_length)
+        self.encoder = ENCODERS[reads](classes.number, width, blocks, heads, dropout, max_length)
         self.heads = NextEventHeads(classes.number, width)
 
     def seen(self, inputs: Inputs) -> Inputs:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # a model card holds a `TimeScale` and must be read without i
 #: Columns of `Inputs.values`: zg, zs, t/T, and (zg^2 - 1)/4, (zs^2 - 1)/4.
 INPUT_WIDTH = 5
 _FAR = 6.0  # standardised values are clipped here, so that an extreme gap counts as a long one and no more
+_FAR_TIME = 1e9  # times are clipped here, in typical gaps
 
 
 class TimeScale(BaseModel):
@@ -52,6 +53,11 @@ class TimeScale(BaseModel):
         logs = np.log(counted + eps)
         return cls(eps=eps, mean=float(logs.mean()), sd=float(max(logs.std(), 1e-3)))
 
+    @property
+    def typical_gap(self) -> float:
+        """exp(mean of the log gaps): the unit in which an encoder reads times."""
+        return float(np.exp(self.mean))
+
     def standardise(self, gaps: Tensor) -> Tensor:
         """Return zg of gaps, clipped, float32."""
         import torch
@@ -78,7 +84,16 @@ class TimeScale(BaseModel):
         values = torch.stack([zg, zs, phase, (zg.square() - 1) / 4 * mask, (zs.square() - 1) / 4 * mask], dim=2)
         last = batch.times.gather(1, (batch.lengths - 1).clamp(min=0)[:, None])[:, 0] if mask.shape[1] else batch.spans
         rest = (batch.spans - last).clamp(min=0.0)
-        return Inputs(values, batch.marks, mask, timed, zg, self.standardise(rest), (rest > 0) & (batch.lengths > 0))
+        return Inputs(
+            values,
+            batch.marks,
+            mask,
+            timed,
+            zg,
+            self.standardise(rest),
+            (rest > 0) & (batch.lengths > 0),
+            (batch.times / self.typical_gap).clamp(max=_FAR_TIME).float(),
+        )
 
 
 @dataclass(frozen=True)
@@ -92,6 +107,7 @@ class Inputs:
     gaps: Tensor  # (B, L) float32: standardised log gaps, which the heads predict
     tail: Tensor  # (B,) float32: standardised log time from the last event to the end of the window
     open_end: Tensor  # (B,) bool: the window ends after the last event
+    times: Tensor  # (B, L) float32: since the start, in typical gaps
 
     @property
     def lengths(self) -> Tensor:

@@ -56,12 +56,17 @@ def one_or_many(given: Any, what: str = "sequences", columns: ColumnMap | None =
     table = frame.as_table(given)
     if table is not None:
         return _from_table(table, columns)
+    if columns is not None and isinstance(given, Mapping):
+        raise UserError(f"{what}: a dictionary of columns is not a frame; {_SHAPES}")
     if columns is not None:
         raise UserError("columns names the columns of a data frame; leave it out for other sequences")
     if isinstance(given, (EventSequence, EventSequences)):
         return EventSequences.of(given), isinstance(given, EventSequence)
     if isinstance(given, (str, PathLike)):
-        raise UserError(f"{what}: {str(given)!r} is a path or an id, not a sequence; read a file with neuroseqret.read")
+        raise UserError(
+            f"{what}: {str(given)!r} is a path or an id, not a sequence; read a file with neuroseqret.read, take a "
+            "sequence out of an index with index.get(id)"
+        )
     if hasattr(given, "corpus") and hasattr(given, "queries"):
         raise UserError(f"{what}: this is a data folder; pass its .queries or its .corpus")
     if isinstance(given, Mapping):

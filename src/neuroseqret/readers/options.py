@@ -62,7 +62,8 @@ class Options:
         return cls(roles, names, time_unit, allow_pickle, validate, time_format)
 
 
-def ask_for(word: str) -> str:
-    """Return how to name a column for a word of the column map, in Python and on the command line."""
-    none = " (--column mark=, None, for no marks)" if word == "mark" else ""
-    return f"say --column {word}=..., in Python columns={{{word!r}: ...}}{none}"
+def ask_for(*words: str) -> str:
+    """Return how to name columns for words of the column map, in Python and on the command line."""
+    none = " (--column mark=, None, for no marks)" if "mark" in words else ""
+    options = " ".join(f"--column {word}=..." for word in words)
+    return f"say {options}, in Python columns={{{', '.join(f'{word!r}: ...' for word in words)}}}{none}"

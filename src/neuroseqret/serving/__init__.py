@@ -4,6 +4,7 @@ From the request to the answer:
 
     running.py       `neuroseqret serve`: settings, processes, sockets
     app.py           puts routes and what surrounds them together
+    connections.py   the heads of requests arrive in time and are not endless
     middleware.py    request ids, headers, the log: what happens to every request
     gate.py          who calls, and whether the call may pass
     requests.py      reading bodies within limits
@@ -13,6 +14,7 @@ From the request to the answer:
     bodies.py        sequences in JSON to `EventSequences`
     replies.py       sequences and hits to JSON
     service.py       the verbs of the server in Python types
+    searching.py     a batch of searches against one commit, step by step
     batching.py      concurrent queries are embedded and searched together
     statistics.py    what the corpus holds, for a page's filters
 

@@ -26,6 +26,7 @@ from neuroseqret.serving import problems, shapes
 from neuroseqret.serving.middleware import Surroundings
 from neuroseqret.serving.routes import feedback, index, operation, search, sequences
 from neuroseqret.serving.service import Service
+from neuroseqret.serving.telemetry import Tracer
 
 SEARCH = "/v1/search"
 _SEARCHED = SimpleNamespace(path=SEARCH)  # what the counters call it
@@ -54,7 +55,9 @@ def make_app(service: Service) -> FastAPI:
             with suppress(asyncio.CancelledError):
                 await watching
             await service.close()
+            await asyncio.get_running_loop().run_in_executor(None, tracer.close)
 
+    tracer = Tracer(service.settings.telemetry)
     app = FastAPI(
         title="NeuroSeqRet",
         version=neuroseqret.__version__,
@@ -77,7 +80,7 @@ def make_app(service: Service) -> FastAPI:
     app.add_middleware(Direct)
     if origins := service.settings.origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
-    app.add_middleware(Surroundings, settings=service.settings, metrics=service.metrics)
+    app.add_middleware(Surroundings, settings=service.settings, metrics=service.metrics, tracer=tracer)
     return app
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from neuroseqret.data.durations import seconds_in
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.validation import validate_events
 from neuroseqret.errors import DataError
-from neuroseqret.readers.engines.times import DATETIME_UNIT, WRITE_DATES, as_dates, as_times, time_type
+from neuroseqret.readers.engines.times import WRITE_DATES, as_dates, as_times, time_type
 from neuroseqret.serving import shapes
 
 Given = shapes.Sequence | shapes.EventsQuery
@@ -22,17 +23,16 @@ _LARGEST = 1 << 31
 
 def sequences_of(given: Rows[Given], meaning: Meaning, unknown_marks: UnknownMarks) -> EventSequences:
     """Return sequences that were given as JSON, with marks numbered as the index's; flaws raise a `DataError`."""
-    names = _Names(meaning)
-    dated = any(isinstance(time, str) for one in given for time in one.times)
+    names, clock = _Names(meaning), _Clock(meaning.time_unit)
     times, marks, starts, ends = [], [], [], []
     for one in given:
         if len(one.times) != len(one.marks):
             problem = f"{len(one.times)} times but {len(one.marks)} marks"
             raise DataError(problem, sequence=one.id, remedy="give one mark per time")
-        times.append(_times(one.times, one.id))
+        times.append(clock.times(one.times, one.id))
         marks.append(names.numbers(one.marks, one.id))
-        starts.append(_bound(one.start, one.id))
-        ends.append(_bound(one.end, one.id))
+        starts.append(clock.time(one.start, one.id))
+        ends.append(clock.time(one.end, one.id))
     full = [one if isinstance(one, shapes.Sequence) else None for one in given]
     made = EventSequences.from_arrays(
         np.concatenate(times),
@@ -44,7 +44,6 @@ def sequences_of(given: Rows[Given], meaning: Meaning, unknown_marks: UnknownMar
         groups=_column([None if one is None else one.group for one in full], pa.large_string()),
         metadata=_metadata([(one and one.metadata) or {} for one in full], [one.id for one in given]),
         mark_names=names.known,
-        time_unit=DATETIME_UNIT if dated else None,
         validate=False,
     )
     return meaning.apply(validate_events(made), unknown_marks)  # queries may have the same id; a writer checks ids
@@ -62,6 +61,9 @@ class _Names:
         self.by_name = meaning.mark_names is not None and any(name.isdecimal() for name in meaning.mark_names)
 
     def numbers(self, marks: Rows[int | str], sequence: str) -> np.ndarray:
+        plain = np.array(marks)
+        if plain.dtype.kind == "i" and not self.by_name and plain.min() >= 0 and plain.max() < self.own:
+            return plain.astype(np.int32)
         found = [self._number(mark) for mark in marks]
         if min(found) < 0 or max(found) >= _LARGEST:
             position = next(at for at, mark in enumerate(found) if not 0 <= mark < _LARGEST)
@@ -82,28 +84,40 @@ class _Names:
         return tuple(self.number_of)
 
 
-def _times(given: Rows[float | int | str], sequence: str) -> np.ndarray:
-    """Return times as float64; dates become seconds since 1970."""
-    if not any(isinstance(time, str) for time in given):
+class _Clock:
+    """Times as float64 in the index's unit: numbers as they are, dates counted from 1970."""
+
+    def __init__(self, unit: str | None) -> None:
+        self.unit = unit
+        self.seconds = 1.0 if unit is None else seconds_in(unit)
+
+    def times(self, given: Rows[float | int | str], sequence: str) -> np.ndarray:
+        plain = np.array(given)
+        if plain.dtype.kind in "fi":
+            return plain.astype(np.float64)
+        if not any(isinstance(time, str) for time in given):
+            try:
+                return np.array(given, np.float64)
+            except OverflowError as error:
+                raise DataError("a time is too large", sequence=sequence, remedy="use another unit of time") from error
+        texts = [str(time) for time in given]
+        kind = time_type(texts[0].strip())
         try:
-            return np.array(given, np.float64)
-        except OverflowError as error:
-            raise DataError("a time is too large", sequence=sequence, remedy="use another unit of time") from error
-    texts = [str(time) for time in given]
-    kind = time_type(texts[0].strip())
-    try:
-        if pa.types.is_floating(kind):
-            return np.array([float(text) for text in texts])
-        column = as_dates(pa.chunked_array([pa.array(texts)]), kind, "time", 0).combine_chunks()
-        return as_times(column, "time", lambda event: (sequence, event))
-    except (ValueError, DataError, pa.ArrowException) as error:
-        raise DataError(
-            f"times are not dates alike ({texts[0]:.40} ...)", sequence=sequence, remedy=WRITE_DATES
-        ) from error
+            if pa.types.is_floating(kind):
+                return np.array([float(text) for text in texts])
+            column = as_dates(pa.chunked_array([pa.array(texts)]), kind, "time", 0).combine_chunks()
+            since = as_times(column, "time", lambda event: (sequence, event))
+        except (ValueError, DataError, pa.ArrowException) as error:
+            raise DataError(
+                f"times are not dates alike ({texts[0]:.40} ...)", sequence=sequence, remedy=WRITE_DATES
+            ) from error
+        if self.seconds is None:
+            problem = f"times are dates, and the index counts time in {self.unit}"
+            raise DataError(problem, sequence=sequence, remedy="give numbers")
+        return since / self.seconds
 
-
-def _bound(given: float | int | str | None, sequence: str) -> float | None:
-    return None if given is None else float(_times([given], sequence)[0])
+    def time(self, given: float | int | str | None, sequence: str) -> float | None:
+        return None if given is None else float(self.times([given], sequence)[0])
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array | None:

@@ -1,7 +1,9 @@
 """`connect`: an index on a server, with the verbs of `Index`.
 
->>> index = connect("http://127.0.0.1:8765")           # doctest: +SKIP
->>> index.search(query, k=10)                          # doctest: +SKIP
+For example:
+
+    index = connect("http://127.0.0.1:8765")
+    index.search(query, k=10)
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from neuroseqret.data.windows import Events
 from neuroseqret.errors import UserError
 from neuroseqret.index.filters import Where
 from neuroseqret.index.given import batches_of
-from neuroseqret.index.hit import Hit, Hits, SearchReport
+from neuroseqret.index.hit import AllHits, Hit, Hits, SearchReport
 from neuroseqret.index.writer import Added
 from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_many
 from neuroseqret.serving.transport import ServerError, Transport
@@ -76,11 +78,11 @@ class RemoteIndex:
     @overload
     def search(self, queries: EventSequence, k: int = 10, **options: Any) -> Hits: ...
     @overload
-    def search(self, queries: EventSequences | Iterable[EventSequence], k: int = 10, **options: Any) -> list[Hits]: ...
+    def search(self, queries: EventSequences | Iterable[EventSequence], k: int = 10, **options: Any) -> AllHits: ...
     @overload
     def search(self, *, id: str, k: int = 10, events: Events | None = None, **options: Any) -> Hits: ...
     @overload
-    def search(self, *, id: Sequence[str], k: int = 10, events: Events | None = None, **options: Any) -> list[Hits]: ...
+    def search(self, *, id: Sequence[str], k: int = 10, events: Events | None = None, **options: Any) -> AllHits: ...
     def search(  # type: ignore[misc]  # the overloads shorten the list of options
         self,
         queries: Given | None = None,
@@ -96,7 +98,7 @@ class RemoteIndex:
         exhaustive: bool = False,
         expand: bool = False,
         unknown_marks: UnknownMarks = "error",
-    ) -> Hits | list[Hits]:
+    ) -> Hits | AllHits:
         """Return the k most relevant sequences; see `Index.search`.
 
         `rerank` is True or the name of one of the server's models. `relevant` and `not_relevant` are ids that were
@@ -129,7 +131,7 @@ class RemoteIndex:
             reply = self._post("/v1/search", {"queries": part, **options})
             _warn(reply)
             found += [_hits(result, self.get) for result in reply["results"]]
-        return found[0] if one else found
+        return found[0] if one else AllHits(found)
 
     def _indexed(self, id: str | Sequence[str], events: Events | None) -> list[dict[str, Any]]:
         part: dict[str, Any] = {}
@@ -143,13 +145,16 @@ class RemoteIndex:
     def _given(self, queries: EventSequences, unknown_marks: UnknownMarks) -> list[dict[str, Any]]:
         return [_as_json(one) for one in self.meaning.apply(queries, unknown_marks)]
 
-    def explain(self, query: Given, hit: Hit | str) -> Explanation:
-        """Split the score of a query and a hit over pairs of events; see `neuroseqret.explain`."""
+    def explain(self, query: Given, hit: Hit | str, *, rerank: bool | str = False) -> Explanation:
+        """Split the score of a query and a hit over pairs of events; see `neuroseqret.explain`.
+
+        `rerank` names the model that reranked the hit, as in `search`.
+        """
         from neuroseqret.explanation import Explanation  # here, as it imports torch
 
         many = self.meaning.apply(as_sequences(query, "query"))
         id = hit if isinstance(hit, str) else hit.window or hit.id
-        reply = self._post("/v1/explain", {"query": _as_json(many[0]), "hits": [id], "pairs": True})
+        reply = self._post("/v1/explain", {"query": _as_json(many[0]), "hits": [id], "pairs": True, "rerank": rerank})
         why = reply["explanations"][0]
         pairs = np.array(why["pairs"], np.float64).reshape(len(many[0]), -1)
         matrix = np.zeros((pairs.shape[0] + 1, pairs.shape[1] + 1))

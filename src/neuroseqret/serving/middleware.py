@@ -41,9 +41,9 @@ _log = logging.getLogger("neuroseqret.server")
 class Surroundings:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
-        self.app, self.settings, self.metrics = app, settings, metrics
-        self.gate, self.tracer = Gate(settings), Tracer(settings.telemetry)
+    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics, tracer: Tracer) -> None:
+        self.app, self.settings, self.metrics, self.tracer = app, settings, metrics, tracer
+        self.gate = Gate(settings)
         self.active = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

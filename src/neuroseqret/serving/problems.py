@@ -26,10 +26,20 @@ class Problem(Exception):
             self.headers["www-authenticate"] = "Bearer"
 
 
+def title_of(problem: Problem) -> str:
+    """Return the name of the status."""
+    return HTTPStatus(problem.status).phrase
+
+
 def document(problem: Problem, request_id: str | None) -> dict[str, Any]:
     """Return the problem document as a mapping."""
-    title = HTTPStatus(problem.status).phrase
-    found = {"type": "about:blank", "title": title, "status": problem.status, "detail": problem.detail, **problem.more}
+    found = {
+        "type": "about:blank",
+        "title": title_of(problem),
+        "status": problem.status,
+        "detail": problem.detail,
+        **problem.more,
+    }
     return found if request_id is None else {**found, "request": request_id}
 
 

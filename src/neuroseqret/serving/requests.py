@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from typing import IO, Any, TypeVar
 
@@ -24,19 +25,22 @@ def service_of(request: Request) -> Service:
     return found
 
 
-async def chunks(request: Request, most: int, limits: Limits) -> AsyncIterator[bytes]:
-    """Yield the body piece by piece; refuse it as soon as it is too large or does not arrive."""
+async def chunks(request: Request, most: int, seconds: float, limits: Limits) -> AsyncIterator[bytes]:
+    """Yield the body piece by piece; refuse it as soon as it is too large, or does not arrive in so many seconds."""
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced) > most:
         raise _too_large(most)
-    size, stream = 0, request.stream()
+    size, stream, end = 0, request.stream(), time.monotonic() + seconds
     while True:
+        left = end - time.monotonic()
         try:
-            chunk = await asyncio.wait_for(anext(stream, None), limits.idle_seconds)
+            chunk = await asyncio.wait_for(anext(stream, None), min(limits.idle_seconds, left))
         except asyncio.TimeoutError:
-            raise Problem(
-                408, f"no byte of the body arrived for {limits.idle_seconds:.0f} seconds; send it again"
-            ) from None
+            if left <= limits.idle_seconds:
+                detail = f"the body did not arrive within {seconds:.0f} seconds; send it in parts"
+            else:
+                detail = f"no byte of the body arrived for {limits.idle_seconds:.0f} seconds; send it again"
+            raise Problem(408, detail) from None
         except ClientDisconnect:
             raise Problem(400, "the connection ended before the body did; send it again") from None
         if chunk is None:
@@ -54,8 +58,9 @@ def _too_large(most: int) -> Problem:
 async def json_body(request: Request, shape: type[M]) -> M:
     """Return a JSON body as a typed model."""
     service = service_of(request)
+    limits = service.limits
     check_content_type(request, "application/json")
-    body = b"".join([chunk async for chunk in chunks(request, service.limits.json_bytes, service.limits)])
+    body = b"".join([chunk async for chunk in chunks(request, limits.json_bytes, limits.seconds, limits)])
     if len(body) <= _SMALL:
         return shape.model_validate_json(body)
     return await service.read(shape.model_validate_json, body)
@@ -71,10 +76,10 @@ def check_content_type(request: Request, *known: str) -> str:
 
 async def spooled(request: Request) -> IO[bytes]:
     """Return the body as an open file without a name: large bodies must not fill the memory."""
-    service = service_of(request)
+    limits = service_of(request).limits
     file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     try:
-        async for chunk in chunks(request, service.limits.body_bytes, service.limits):
+        async for chunk in chunks(request, limits.body_bytes, limits.upload_seconds, limits):
             file.write(chunk)
     except BaseException:
         file.close()

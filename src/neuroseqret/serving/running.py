@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import ipaddress
 import os
 import signal
@@ -22,6 +23,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.index import Index
 from neuroseqret.index.bucket_place import config_at
 from neuroseqret.serving.app import make_app
+from neuroseqret.serving.connections import protocol_of
 from neuroseqret.serving.logs import set_up_logs
 from neuroseqret.serving.metrics import Metrics
 from neuroseqret.serving.service import Service
@@ -29,6 +31,7 @@ from neuroseqret.serving.settings import Limits, ServerSettings
 
 _GRACE = 30  # seconds that running requests get when the server ends
 _TURN = 0.0005  # seconds until a thread that computes lets the one that answers requests go on; Python's 5 ms are felt
+_ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1  # names of mallopt(3)
 _SETTINGS = "NEUROSEQRET_SERVER"  # how a worker process is told its settings
 
 
@@ -98,6 +101,7 @@ class _Server(uvicorn.Server):
 def _serve(settings: ServerSettings, bound: socket.socket, started: Callable[[], None]) -> None:
     set_up_logs()
     _allow_many_connections()
+    _give_memory_back()
     sys.setswitchinterval(_TURN)
     service = Service(Index.open(settings.index), settings, Metrics())
     service.warm_up()  # a mistake is one line here, and a traceback once the server runs
@@ -108,7 +112,8 @@ def _serve(settings: ServerSettings, bound: socket.socket, started: Callable[[],
         server_header=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE,
-        h11_max_incomplete_event_size=64 << 10,
+        http=protocol_of(settings.limits.idle_seconds),
+        ws="none",
         backlog=2048,
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
@@ -128,6 +133,18 @@ def _allow_many_connections() -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _give_memory_back() -> None:
+    """Let freed memory go back to the system, where the C library is glibc.
+
+    By itself it keeps what threads free for later, and raises the size from which a block is given back. Adding and
+    rebuilding beside searches then leaves holes that are larger than the index.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        for parameter, value in ((_ARENA_MAX, 2), (_MMAP_THRESHOLD, 1 << 20), (_TRIM_THRESHOLD, 1 << 20)):
+            mallopt(parameter, value)
 
 
 # -------------------------------------------------------------------- several processes

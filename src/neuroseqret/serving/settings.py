@@ -24,9 +24,9 @@ class Limits:
     where_characters: int = 4000
     hits_to_explain: int = 20
     rows: int = 1000  # sequences per page of a listing
-    seconds: float = 30.0  # for a search; bodies of sequences may take `upload_seconds`
-    upload_seconds: float = 600.0
-    idle_seconds: float = 20.0  # without a byte of a body that was announced
+    seconds: float = 30.0  # for an answer, and for a body of JSON to arrive
+    upload_seconds: float = 600.0  # for a body of sequences to arrive
+    idle_seconds: float = 20.0  # without a byte of a body that was announced; for the head of a request
     concurrent: int = 256  # requests
     uploads: int = 4  # bodies of sequences at once
 

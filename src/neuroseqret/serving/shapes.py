@@ -191,6 +191,7 @@ class ExplainRequest(Strict):
     query: Query
     hits: list[Id] = Field(min_length=1)
     pairs: bool = Field(True, description="Return the part of every pair of events.")
+    rerank: bool | str = Field(False, description="Explain the score of this second stage; as in a search.")
     unknown_marks: UnknownMarks = "error"
 
 
@@ -341,6 +342,7 @@ class IndexReply(BaseModel):
     version: int
     library_version: str
     scopes: list[str]
+    caller: str | None = Field(None, description="Name of the key, under which judgements are stored.")
     limits: dict[str, int]
 
 

@@ -15,7 +15,13 @@ class Tracer:
     """Makes spans, or nothing at all. The exporter is set by OpenTelemetry's own variables (`OTEL_EXPORTER_...`)."""
 
     def __init__(self, wanted: bool) -> None:
-        self._tracer: Any = _tracer() if wanted else None
+        self._provider: Any = _provider() if wanted else None
+        self._tracer = None if self._provider is None else self._provider.get_tracer("neuroseqret.serving")
+
+    def close(self) -> None:
+        """Send the spans that wait; the signal that ends the server leaves no time for it later."""
+        if self._provider is not None:
+            self._provider.shutdown()
 
     @contextmanager
     def span(self, scope: Scope, state: dict[str, Any]) -> Iterator[None]:
@@ -33,9 +39,8 @@ class Tracer:
             span.set_attribute("neuroseqret.caller", state["caller"])
 
 
-def _tracer() -> Any:
+def _provider() -> Any:
     try:
-        from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -44,5 +49,4 @@ def _tracer() -> Any:
         raise MissingExtraError("OpenTelemetry", "telemetry", "--telemetry") from error
     provider = TracerProvider(resource=Resource.create({"service.name": "neuroseqret"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    trace.set_tracer_provider(provider)
-    return provider.get_tracer("neuroseqret.serving")
+    return provider

@@ -6,6 +6,7 @@ sampling     batches of (anchor, positive) pairs
 augment      random crops of training sequences
 losses       ranking losses over a block of scores
 loop         the training loop
+ranks        training on several processes
 checkpoint   the state of a phase, saved so that an interrupted run can continue
 log          the training log as JSON lines and as a picture
 progress     the progress line on a terminal

@@ -7,8 +7,8 @@ they measure.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 _clock = time.monotonic
 
@@ -18,11 +18,16 @@ def now() -> float:
     return _clock()
 
 
-@contextmanager
-def of_processor_time() -> Iterator[None]:
+def of_processor_time() -> AbstractContextManager[None]:
     """Count processor time inside this block, in all threads."""
+    return counted_by(time.process_time)
+
+
+@contextmanager
+def counted_by(clock: Callable[[], float]) -> Iterator[None]:
+    """Use another clock inside this block."""
     global _clock
-    before, _clock = _clock, time.process_time
+    before, _clock = _clock, clock
     try:
         yield
     finally:

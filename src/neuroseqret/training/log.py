@@ -95,10 +95,14 @@ def _draw(axis: Axes, phase: str, records: list[dict[str, Any]]) -> None:
     judged = [r for r in records if "validation" in r]
     if judged:
         right = axis.twinx()
-        right.plot([r["step"] for r in judged], [r["validation"] for r in judged], "o-", color=_JUDGED, markersize=4)
+        values = [r["validation"] for r in judged]
+        right.plot([r["step"] for r in judged], values, "o-", color=_JUDGED, markersize=4, clip_on=False)
         right.set_ylabel("validation (higher is better)", color=_JUDGED)
         right.yaxis.set_major_locator(MaxNLocator(5))
         right.margins(y=0.15)
+        if min(values) >= 0 and max(values) <= 1:  # a share, such as MAP: the axis has none beyond 0 and 1
+            low, high = right.get_ylim()
+            right.set_ylim(max(low, 0.0), min(high, 1.0))
 
 
 def _smooth(values: list[float]) -> np.ndarray:

@@ -6,8 +6,9 @@
 
 The caller gives `loss(step)`, the loss of one step. The loop does the rest: AdamW, warm-up and cosine schedule,
 gradient clipping, the wall-clock budget, early stopping on the best weights, checks for divergence, checkpoints, log
-and progress. Before each step the random generator is seeded with (seed, phase, step). So the same seed gives the same
-weights, and a resumed run gives the same weights as one that was never interrupted.
+and progress; with several processes, the mean of their gradients (see `ranks`). Before each step the random generator
+is seeded with (seed, phase, step). So the same seed gives the same weights, and a resumed run gives the same weights as
+one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -18,28 +19,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 
-from neuroseqret.training import budget
+from neuroseqret.training import budget, ranks
 from neuroseqret.training.checkpoint import Checkpoint, LoopState
 from neuroseqret.training.log import TrainingLog
+from neuroseqret.training.loop_settings import LoopSettings
 from neuroseqret.training.progress import ProgressDisplay
 
-
-class LoopSettings(BaseModel):
-    """How long and how fast a phase learns."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    steps: int = Field(default=400, ge=0)
-    learning_rate: float = Field(default=3e-3, gt=0)
-    weight_decay: float = Field(default=1e-4, ge=0)
-    clip: float = Field(default=1.0, gt=0)  # largest norm of the gradient
-    warmup: float = Field(default=0.05, ge=0, le=1)  # share of the phase over which the rate rises from 0
-    evaluations: int = Field(default=5, ge=1)  # number of validations, spread evenly over the phase
-    patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a new best; None: never
-    max_seconds: float | None = Field(default=None, gt=0)  # wall clock; the schedule shrinks to fit it
+__all__ = ["LoopSettings", "TrainingResult", "train"]
 
 
 @dataclass
@@ -64,30 +52,38 @@ def train(
 ) -> TrainingResult:
     """Minimise `loss` over the trainable parameters of the module; leave it with the best weights, in eval mode.
 
-    `validate` returns a value where higher is better. Without it the last weights are kept.
+    `validate` returns a value where higher is better. Without it the last weights are kept. A phase without a number of
+    steps needs something to end it: without `validate`, the running mean of the loss.
     """
     parameters = [p for p in module.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
     log = log if log is not None else TrainingLog()
+    checkpoint = checkpoint if ranks.is_first() else None
     state = checkpoint.resume(phase, module, optimizer, log) if checkpoint else LoopState()
-    due = {max(1, round(settings.steps * (k + 1) / settings.evaluations)) for k in range(settings.evaluations)}
+    state = ranks.same_state(module, optimizer, state)
+    steps = math.inf if settings.steps is None else settings.steps
+    due = _due(settings)
     begun = budget.now() - state.seconds
     salt = zlib.crc32(phase.encode())
-    with torch.random.fork_rng(devices=[]), ProgressDisplay(phase, settings.steps, settings.max_seconds) as display:
+    with torch.random.fork_rng(devices=[]), ProgressDisplay(phase, steps, settings.max_seconds) as display:
         module.train()
         display.resume(state.step)
-        while not state.finished and state.step < settings.steps:
-            used = 0.0 if settings.max_seconds is None else (budget.now() - begun) / settings.max_seconds
-            done = max(state.step / settings.steps, used)
+        while not state.finished and state.step < steps:
+            # The time of the last step and not of now, or the budget could end after a step that was not the last.
+            used = 0.0 if settings.max_seconds is None else state.seconds / settings.max_seconds
+            done = max(state.step / steps, used)
             if done >= 1:
                 break
             torch.manual_seed((seed * 1_000_003 + salt + state.step * 7_919) % (2**63))
-            rate = settings.learning_rate * schedule(done, settings.warmup)
+            rate = settings.learning_rate
+            if settings.steps is not None:
+                rate *= schedule(done, settings.warmup)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             value = loss(state.step)
             optimizer.zero_grad(set_to_none=True)
             value.backward()
+            ranks.average_gradients(parameters)
             norm = nn.utils.clip_grad_norm_(parameters, settings.clip)
             optimizer.step()
             state.step += 1
@@ -95,14 +91,16 @@ def train(
             state.check(number, size, phase, settings.learning_rate)
             state.seconds = budget.now() - begun
             record = {"phase": phase, "step": state.step, "loss": number, "rate": rate, "seconds": state.seconds}
-            last = state.step == settings.steps or (settings.max_seconds or math.inf) <= state.seconds
-            if validate is not None and (state.step in due or last):
+            last = state.step == steps or (settings.max_seconds or math.inf) <= state.seconds
+            if validate is not None and (due(state.step) or last):
                 module.eval()
-                record["validation"] = found = float(validate())
+                record["validation"] = found = ranks.of_first(float(validate()))
                 module.train()
                 state.judge(found, module)
-                if settings.patience and state.waited >= settings.patience:
-                    state.finished = True
+            elif settings.steps is None and state.smooth is not None and due(state.step):
+                state.judge(ranks.of_first(-state.smooth), module)
+            if settings.patience and state.waited >= settings.patience:
+                state.finished = True
             log.add(record)
             display.show(state.step, number, state.best, state.seconds)
             if checkpoint:
@@ -110,10 +108,19 @@ def train(
         state.finished = True
         if state.best_weights is not None:
             module.load_state_dict(state.best_weights)
+        ranks.same_state(module, optimizer, None)
     if checkpoint:
         checkpoint.save(phase, state, module, optimizer, log)
     module.eval()
     return TrainingResult(state.step, state.seconds, state.best)
+
+
+def _due(settings: LoopSettings) -> Callable[[int], bool]:
+    """Return which steps are followed by a validation."""
+    if settings.steps is None:
+        return lambda step: step % settings.every == 0
+    among = {max(1, round(settings.steps * (k + 1) / settings.evaluations)) for k in range(settings.evaluations)}
+    return among.__contains__
 
 
 def schedule(done: float, warmup: float) -> float:

@@ -6,8 +6,12 @@ one query is an in-batch negative for the others.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
+
+Over = Literal["active", "all"]  # the pairs that a hinge is averaged over
 
 
 def in_batch_softmax(
@@ -31,17 +35,21 @@ def in_batch_softmax(
     return -mean.sum() / (number > 0).sum().clamp(min=1)
 
 
-def pairwise_hinge(scores: Tensor, positive: Tensor, margin: float = 0.5, ignore: Tensor | None = None) -> Tensor:
-    r"""Return the paper's pairwise ranking loss, averaged over the active pairs.
+def pairwise_hinge(
+    scores: Tensor, positive: Tensor, margin: float = 0.5, ignore: Tensor | None = None, over: Over = "active"
+) -> Tensor:
+    r"""Return the paper's pairwise ranking loss, averaged over the active pairs or over all pairs.
 
     .. math:: \frac{1}{|A|} \sum_q \sum_{c_+, c_-} [s_{qc_-} - s_{qc_+} + \delta]_+, \qquad
               A = \{(q, c_+, c_-) : s_{qc_-} - s_{qc_+} + \delta > 0\}
 
-    A mean over all pairs would vanish during training, because most pairs are soon in the right order.
+    With `over="all"`, A holds every pair: the paper's sum up to a factor. This mean vanishes during training, because
+    most pairs are soon in the right order; the mean over the active ones does not.
     """
     counts = positive if ignore is None else positive & ~ignore
     negative = ~positive if ignore is None else ~positive & ~ignore
     query, plus = counts.nonzero(as_tuple=True)
     violation = scores[query] - scores[query, plus][:, None] + margin  # (positive pairs, C)
     violation = violation.masked_fill(~negative[query], 0.0).clamp(min=0.0)
-    return violation.sum() / (violation > 0).sum().clamp(min=1)
+    pairs = negative[query] if over == "all" else violation > 0
+    return violation.sum() / pairs.sum().clamp(min=1)

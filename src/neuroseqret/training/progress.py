@@ -17,6 +17,7 @@ from typing_extensions import Self
 
 T = TypeVar("T")
 _PAUSE = 0.2  # seconds between two updates in a notebook
+_SHORT = 0.5  # a notebook keeps no line of work that took fewer seconds than this
 
 
 class Bar(Protocol):
@@ -26,7 +27,7 @@ class Bar(Protocol):
         """Show the share that is done, from 0 to 1, and a text beside it."""
 
     def close(self, summary: str) -> None:
-        """End the bar; `summary` is the line that remains where lines do."""
+        """End the bar; `summary` is the line that remains where lines do, if it is not empty."""
 
 
 def new_bar(phase: str) -> Bar | None:
@@ -91,7 +92,7 @@ class NotebookBar:
             self._handle.update(self._content(share, text))
 
     def close(self, summary: str) -> None:
-        self._handle.update(self._html(f"<code>{html.escape(summary)}</code>"))
+        self._handle.update(self._html(f"<code>{html.escape(summary)}</code>" if summary else ""))
 
 
 class Lines:
@@ -107,7 +108,7 @@ class Lines:
 class ProgressDisplay:
     """Shows a phase of training: share done, step, loss, best validation value and time left."""
 
-    def __init__(self, phase: str, steps: int, max_seconds: float | None) -> None:
+    def __init__(self, phase: str, steps: float, max_seconds: float | None) -> None:
         self._phase, self._steps, self._max_seconds = phase, steps, max_seconds
         self._bar: Bar | None = None
         self._resumed, self._step, self._seconds = 0, 0, 0.0
@@ -123,7 +124,8 @@ class ProgressDisplay:
 
     def summary(self, stopped: bool = False) -> str:
         """Return the phase in one line."""
-        state = "stopped" if stopped else "done"
+        timed_out = self._max_seconds is not None and self._seconds >= self._max_seconds and self._step < self._steps
+        state = "stopped" if stopped else "ended by the time limit" if timed_out else "done"
         since = f" (from step {self._resumed:,})" if self._resumed else ""
         spent = f"{self._step:,} {'step' if self._step == 1 else 'steps'}{since} in {self._seconds:.1f} s"
         return ", ".join(filter(None, (f"training {self._phase}: {state}, {spent}", self._figures)))
@@ -160,4 +162,5 @@ def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T
             done += 1
             bar.update(done / total, f"{done:,} of {total:,}")
     finally:
-        bar.close(f"{what}: {done:,} of {total:,} in {time.monotonic() - begun:.1f} s")
+        took = time.monotonic() - begun
+        bar.close(f"{what}: {done:,} of {total:,} in {took:.1f} s" if took >= _SHORT else "")

@@ -29,7 +29,7 @@ class PairBatch:
     corpus: IntArray  # (C,) rows of the corpus: the candidates
     positive: BoolArray  # (Q + P, C) the candidate is relevant to the anchor
     ignore: BoolArray  # (Q + P, C) the candidate is the anchor itself
-    sets: IntArray  # (Q + P,) relevant set of each anchor and of the candidate drawn for it
+    sets: IntArray  # (Q + P,) relevant set of each anchor and of the candidate drawn for it, which comes first
 
 
 class PairSampler:
@@ -39,6 +39,9 @@ class PairSampler:
     those that are relevant to a train query, with `"corpus"` any sequence that shares its group with another one. The
     groups of the corpus are known without any query. If relevance comes from qrels, there are no groups, and both
     choices are the same.
+
+    With `negatives`, further corpus sequences are drawn as candidates until each anchor has as many that are not
+    relevant to it. All anchors of a batch share them.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class PairSampler:
         size: int = 64,
         pseudo_share: float = 0.5,
         pseudo_from: Literal["train", "corpus"] = "corpus",
+        negatives: int = 0,
         seed: int = 0,
     ) -> None:
         usable = train[relevance.counts[train] > 0]
@@ -56,7 +60,7 @@ class PairSampler:
             raise UserError(
                 "no train query has a relevant corpus sequence; check the columns 'split' and 'group', or the qrels"
             )
-        self.train, self.size, self.seed = usable, size, seed
+        self.train, self.size, self.negatives, self.seed = usable, size, negatives, seed
         self.pseudo = round(size * pseudo_share)
         self._corpus_size = relevance.corpus_size
         # A relevant set is a group or, without groups, the relevant rows of one query.
@@ -92,6 +96,8 @@ class PairSampler:
         pseudo_sets = self._draw(self._pseudo_sets, self.pseudo, rng)
         sets = np.concatenate([self._set_of_query[queries], pseudo_sets])
         corpus, pseudo = self._member(sets, rng), self._member(sets[asked:], rng)
+        if self.negatives:
+            corpus = np.concatenate([corpus, self._further(sets, rng)])
         positive = self._contains(sets, corpus)
         ignore = np.zeros_like(positive)
         ignore[asked:] = pseudo[:, None] == corpus
@@ -105,6 +111,12 @@ class PairSampler:
         """Draw one corpus row from each set."""
         begin, size = self._offsets[sets], np.diff(self._offsets)[sets]
         return self._rows[begin + (rng.random(len(sets)) * size).astype(np.int64)]
+
+    def _further(self, sets: IntArray, rng: np.random.Generator) -> IntArray:
+        """Draw different corpus rows until `negatives` of them are outside each set, or there are no more."""
+        order = rng.permutation(self._corpus_size)
+        missing = (~self._contains(sets, order)).cumsum(1) < self.negatives
+        return order[: int(missing.any(0).sum()) + 1]
 
     def _contains(self, sets: IntArray, corpus: IntArray) -> BoolArray:
         """Return whether each corpus row is in each set: (sets, corpus rows)."""

@@ -14,6 +14,7 @@ import pytest
 from cli.calling import call
 from naive import index as naive
 from neuroseqret import Index, UserError
+from neuroseqret.errors import MissingExtraError
 from neuroseqret.index.engines.milvus import MilvusEngine
 
 pytestmark = pytest.mark.xdist_group("milvus")
@@ -155,6 +156,17 @@ def test_writers_and_the_server_are_killed(tmp_path, tiny, server, server_addres
         assert len(opened) % 20 == 0
 
 
+def test_with_strong_consistency_all_see_a_change_at_once(tmp_path, tiny, server, token):
+    address = server.address("strong", consistency="strong")
+    index = Index.create(tiny, tmp_path / "index", CORPUS[:50], engine=address)
+    other = Index.open(index.folder)
+    for row in range(50, 55):
+        index.add(CORPUS[row : row + 1])
+        assert other.search(CORPUS[row], k=1)[0].id == f"s{row}"
+        index.remove(f"s{row}")
+        assert other.search(CORPUS[row], k=1)[0].id != f"s{row}"
+
+
 def test_binary_codes(tmp_path, tiny, server_address):
     many = naive.some_sequences(1500, seed=3)
     index = Index.create(tiny, tmp_path / "index", many, engine=server_address, candidates="hamming", hash="rotation")
@@ -194,6 +206,13 @@ def test_addresses_that_cannot_be_used(tmp_path, tiny, monkeypatch, engine, told
     assert told in str(refused.value)
     assert "geheim" not in str(refused.value)
     assert "\n" not in str(refused.value)
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_missing_extra_gives_the_install_line(tmp_path, tiny, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymilvus", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'neuroseqret\[milvus\]'"):
+        Index.create(tiny, tmp_path / "index", engine="milvus://localhost:1/c")
     assert not (tmp_path / "index").exists()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from naive.cross import event_agreement
 from naive.cross_data import awkward, first_stage, small_set
 from neuroseqret.data.batching import pad
 from neuroseqret.data.sequences import EventSequences
@@ -18,15 +19,19 @@ from neuroseqret.errors import UserError
 from neuroseqret.models.card import ModelState
 from neuroseqret.models.cross.cross_attention import CrossAttention
 from neuroseqret.models.cross.cross_scorer import CrossScorer
+from neuroseqret.models.cross.cross_scorer_fitting import CrossScorerFitting
+from neuroseqret.models.cross.event_correction import SHARPNESS
 from neuroseqret.models.cross.memory_correction import agreement_scores
 from neuroseqret.models.cross.memory_fitting import NEARLY, JudgedLists, choose_strength
-from neuroseqret.models.cross.ranked_lists import RankedLists
+from neuroseqret.models.cross.presets import cross_settings_of
+from neuroseqret.models.cross.ranked_lists import RankedLists, rank
 from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.models.presets import settings_of
 from neuroseqret.processes.time_scale import TimeScale
+from neuroseqret.training.task import TrainingTask
 
 QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
-PRESETS = ["default", "paper"]
+PRESETS = ["default", "paper", "paper-literal"]
 
 
 @cache
@@ -159,8 +164,29 @@ def test_test_queries_are_never_looked_at() -> None:
 def test_default_with_strength_zero_is_its_first_stage() -> None:
     queries, corpus = small_set()
     model = CrossAttention("default", first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
-    model.correction.strength = 0.0
+    model.correction.strength = model.correction.event_strength = 0.0
     np.testing.assert_allclose(model.score(queries[:3], corpus), first_stage().score(queries[:3], corpus), atol=1e-6)
+
+
+def test_cross_attention_between_events_adds_its_agreement() -> None:
+    queries, corpus = small_set()
+    model = copy.deepcopy(fitted("default"))
+    correction = model.correction
+    assert model.trained_card().notes["event_strength_gains"]["0"] == [0, 0]  # 0 is one of the choices
+    correction.event_strength = 0.0
+    without = model.score(queries[:3], corpus)
+    correction.event_strength = 0.5
+    states = correction.states
+    for q in range(3):
+        own = states.of(queries[q : q + 1])[0]
+        for c in (0, 40, 99):
+            added = 0.5 * event_agreement(own, states.of(corpus[c : c + 1])[0], SHARPNESS)
+            assert model.score(queries[q], corpus[c : c + 1])[0] == pytest.approx(without[q, c] + added, abs=1e-4)
+    listed = np.array([[5, 9], [99, 5], [0, 1]])
+    whole = np.take_along_axis(model.score(queries[:3], corpus), listed, 1)
+    np.testing.assert_allclose(model.score_listed(queries[:3], corpus, listed), whole, atol=1e-5)
+    again = CrossAttention.from_state(model.to_state())
+    np.testing.assert_array_equal(again.score(queries[:3], corpus), model.score(queries[:3], corpus))
 
 
 def test_the_strength_is_the_weakest_that_nearly_gains_most_where_it_gains_least() -> None:
@@ -198,8 +224,41 @@ def test_a_strength_that_harms_validation_is_not_taken() -> None:
     assert choose_strength([side(True)], agreement_scores, grid).validation == {}
 
 
+def given_lists(relevant: np.ndarray, agreed: np.ndarray) -> list[JudgedLists]:
+    """Lists of scores that fall by 1; the memory adds `agreed`, times the strength, to each candidate."""
+    number, depth = relevant.shape
+    scores = np.tile(np.arange(depth, 0, -1, dtype=np.float32), (number, 1))
+    every, none = np.arange(relevant.size).reshape(relevant.shape), np.zeros((1, 1), np.float32)
+    lists = RankedLists(np.arange(number), every, scores, relevant, relevant.sum(1))
+    attention = agreed.astype(np.float32).reshape(-1, 1)
+    return [JudgedLists(lists, np.ones((number, 1), np.float32), none, every, attention, none, none)]
+
+
+def test_a_gain_that_may_be_chance_or_that_moves_the_first_hit_down_is_not_taken() -> None:
+    relevant = np.tile([False, True, False, False], (40, 1))
+    better, worse = np.tile([0, 1, 0, 0], (40, 1)), np.tile([0, 0, 1, 0], (40, 1))
+    grid = (0.0, 1.5)
+
+    def chosen(*sides: np.ndarray) -> float:
+        return choose_strength([given_lists(relevant, side) for side in sides], agreement_scores, grid).strength
+
+    assert chosen(better, better) == 1.5
+    mixed = np.where(np.arange(40)[:, None] % 5 < 3, better, worse)  # 24 of 40 lists gain, the others lose less
+    tried = choose_strength([given_lists(relevant, mixed)] * 2, agreement_scores, grid)
+    assert min(tried.gains["1.5"]) > 0
+    assert tried.strength == 1.5
+    rare = np.where(np.arange(40)[:, None] == 0, better, 0)  # one list of 40: a gain of one standard error
+    assert choose_strength([given_lists(relevant, rare)], agreement_scores, grid).gains["1.5"][0] > 0
+    assert chosen(rare, better) == 0
+    assert chosen(better, np.where(np.arange(40)[:, None] == 0, worse, 0)) == 0
+    # The second and third relevant candidates rise, the first one falls from rank 1 to 2.
+    relevant = np.tile([True, False, False, False, False, True, True], (40, 1))
+    assert chosen(*[np.tile([0.0, 1, -9, -9, -9, 0, 0], (40, 1))] * 2) == 0
+    assert chosen(*[np.tile([0.0, 0, -9, -9, -9, 0, 0], (40, 1))] * 2) == 1.5
+
+
 def literal() -> CrossScorer:
-    made = fitted("paper").correction.scorer
+    made = fitted("paper-literal").correction.scorer
     assert made is not None
     return made
 
@@ -228,6 +287,19 @@ def test_gradient_is_that_of_autograd() -> None:
 
     found = fisher.score(heads, pairs.inputs, pairs.states.flatten(0, 1), survival=False, clip=None)
     torch.testing.assert_close(found[0], by_row.flatten(), rtol=1e-4, atol=1e-4)
+
+
+def test_paper_draws_a_hundred_negatives_and_none_of_them_is_relevant() -> None:
+    model, task = fitted("paper"), TrainingTask.of(*small_set(), needs_labels=True)
+    rows = task.answerable_train_rows
+    lists = rank(np.zeros((len(rows), len(task.corpus)), np.float32), rows, task.relevance, 10)
+    settings = cross_settings_of("paper", {}).process
+    asked, candidates, truth = CrossScorerFitting(
+        model.correction.scorer, settings, task, lists, lists
+    ).candidates(0)  # fmt: skip
+    assert candidates.shape == (settings.queries, 101)
+    np.testing.assert_array_equal(task.relevance.matrix()[asked[:, None], candidates], truth)
+    assert truth.sum(1).tolist() == [1] * settings.queries
 
 
 def test_unfitted_models_and_wrong_presets_say_so() -> None:

@@ -13,13 +13,15 @@ from naive import models as naive
 from naive.cross import mark_divergence, memory_attention, mixed_embedding
 from naive.cross_data import awkward, first_stage, small_set
 from neuroseqret.data.batching import pad
+from neuroseqret.index import Index
 from neuroseqret.models.cross.cross_attention import CrossAttention
 from neuroseqret.models.cross.cross_scorer import CrossScorer
 from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
 from neuroseqret.processes.heads import NextEvent
 
 QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
-PRESETS = ["default", "paper"]
+PRESETS = ["default", "paper", "paper-literal"]
+READINGS = PRESETS[1:]
 
 
 @cache
@@ -73,6 +75,7 @@ def test_default_attends_to_the_memory_and_corrects_as_the_loops_do() -> None:
     both = CrossAttention(first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0), model
     for part in both:
         part.correction.strength = 0.3
+    both[0].correction.event_strength = 0.0  # the agreement of events has a test of its own
     model.correction.embedding_strength = 0.7
     agreed, diverged = (part.score(queries[:2], corpus[:3]) for part in both)
     for q in range(2):
@@ -85,9 +88,10 @@ def test_default_attends_to_the_memory_and_corrects_as_the_loops_do() -> None:
         np.testing.assert_allclose(found, mixed_embedding(v_c[c], a_c[c], memory.centroids, 0.7), atol=1e-4)
 
 
-def test_paper_score_is_the_sum_of_divergences_and_sim() -> None:
+@pytest.mark.parametrize("reading", READINGS)
+def test_paper_score_is_the_sum_or_mean_of_divergences_and_sim(reading: str) -> None:
     queries, corpus = small_set()
-    model = fitted("paper").correction.scorer
+    model = fitted(reading).correction.scorer
     assert model is not None
     with torch.no_grad():
         pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[:2]))
@@ -101,13 +105,16 @@ def test_paper_score_is_the_sum_of_divergences_and_sim() -> None:
                 shift = float(candidate.mu[c] - query.mu[q])
                 total += np.log(s2 / s1) + (s1**2 + shift**2) / (2 * s2**2) - 0.5
                 total += mark_divergence(candidate.log_marks[c].exp().tolist(), query.log_marks[q].exp().tolist())
-    assert float(found[1]) == pytest.approx(total, rel=1e-3, abs=1e-2)
-    assert_scores_are(model, -found.numpy(), fitted("paper").score(queries[:1], corpus[:2])[0])
+    if reading == "paper":
+        total /= int(corpus.lengths[1]) * int(queries.lengths[0])
+    assert float(found[1]) == pytest.approx(total, rel=1e-3, abs=1e-2 if reading == "paper-literal" else 1e-4)
+    assert_scores_are(model, -found.numpy(), fitted(reading).score(queries[:1], corpus[:2])[0])
 
 
-def test_paper_kernel_is_the_product_of_fisher_vectors_and_sim_is_taken_off() -> None:
+@pytest.mark.parametrize("reading", READINGS)
+def test_paper_kernel_is_the_product_of_fisher_vectors_and_sim_is_taken_off(reading: str) -> None:
     queries, corpus = small_set()
-    whole = CrossAttention("paper", first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
+    whole = CrossAttention(reading, first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
     model = whole.correction.scorer
     assert model is not None
     with torch.no_grad():
@@ -126,5 +133,34 @@ def assert_scores_are(model: CrossScorer, own: np.ndarray, found: np.ndarray) ->
         sides = [
             part for b in (asked, candidate) for part in (b.times[0].tolist(), b.marks[0].tolist(), float(b.spans[0]))
         ]
-        expected = own[c] - model.gamma * sum(naive.deltas(*sides, normalised=False))
-        assert found[c] == pytest.approx(expected, rel=1e-4, abs=1e-2)
+        fair = model.settings.form == "horizon"
+        distance = sum(naive.deltas(*sides, normalised=fair, horizon=model.horizon if fair else None))
+        expected = own[c] - model.settings.gamma * distance
+        assert found[c] == pytest.approx(expected, rel=1e-4, abs=1e-4 if fair else 1e-2)
+
+
+def test_own_embeddings_find_the_candidates_and_the_divergence_reranks_them() -> None:
+    queries, corpus = small_set()
+    model, depth = fitted("paper"), 10
+    cosines = model.embed(queries[:3], "query") @ model.embed(corpus).T
+    found, own = model.rerank(queries[:3], corpus, depth=depth), model.score(queries[:3], corpus)
+    for q in range(3):
+        best = set(np.argsort(-cosines[q], kind="stable")[:depth])
+        order = np.argsort(-found[q], kind="stable")[:depth]
+        assert set(order) == best
+        assert (np.diff(own[q, order]) <= 1e-6).all()
+    literal = fitted("paper-literal")  # the first stage finds its candidates
+    first = first_stage().score(queries[:3], corpus)
+    np.testing.assert_array_equal(literal.rerank(queries[:3], corpus), literal.rerank(queries[:3], corpus, first))
+
+
+def test_an_index_reranks_what_lies_in_its_own_buckets(tmp_path: Path) -> None:
+    queries, corpus = small_set()
+    model = fitted("paper")
+    buckets = {"candidates": "buckets", "hash": "network", "hash_preset": "paper"}
+    index = Index.create(model, tmp_path / "index", corpus, **buckets)
+    hits = index.search(queries[0], k=10)
+    own = dict(zip(corpus.ids.to_pylist(), model.score(queries[0], corpus).tolist(), strict=True))
+    assert len(hits)
+    assert [hit.score for hit in hits] == pytest.approx([own[hit.id] for hit in hits], rel=1e-4, abs=1e-5)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)

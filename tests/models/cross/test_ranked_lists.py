@@ -11,7 +11,14 @@ import strategies  # noqa: F401  (its profile has no deadline)
 from naive.cross import average_precision, ndcg, reranked
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.errors import UserError
-from neuroseqret.models.cross.ranked_lists import best_first, lift, list_average_precision, list_ndcg, rank
+from neuroseqret.models.cross.ranked_lists import (
+    best_first,
+    lift,
+    list_average_precision,
+    list_ndcg,
+    list_reciprocal_rank,
+    rank,
+)
 
 
 def random_relevance(rng: np.random.Generator, queries: int, corpus: int) -> Relevance:
@@ -27,6 +34,7 @@ def test_lists_hold_the_best_and_measure_like_the_loops(seed: int, depth: int) -
     lists = rank(scores, np.arange(3), relevance, depth)
     other = rng.normal(size=lists.candidates.shape).astype(np.float32)
     ap, gained = list_average_precision(other, lists), list_ndcg(other, lists, 4)
+    reciprocal = list_reciprocal_rank(other, lists)
     for q in range(3):
         expected = sorted(range(9), key=lambda c: (-scores[q, c], c))[:depth]
         assert lists.candidates[q].tolist() == expected
@@ -35,6 +43,7 @@ def test_lists_hold_the_best_and_measure_like_the_loops(seed: int, depth: int) -
         in_order = [truth[k] for k in np.argsort(-other[q], kind="stable")]
         assert ap[q] == pytest.approx(average_precision(in_order, len(relevance.of(q))))
         assert gained[q] == pytest.approx(ndcg(in_order, len(relevance.of(q)), 4))
+        assert reciprocal[q] == pytest.approx(1 / (1 + in_order.index(True)) if any(in_order) else 0)
 
 
 @given(st.integers(0, 9999), st.integers(1, 9))

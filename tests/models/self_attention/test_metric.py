@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch import nn
 
+from neuroseqret.models.fixed_features import Layout
 from neuroseqret.models.presets import MemberSettings, ProjectionSettings
 from neuroseqret.models.self_attention import group_probabilities
 from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened
-from neuroseqret.models.self_attention.metric import Layout, Metric
+from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.projection import Projection
 
 LAYOUT = Layout({"positions": 2, "bank": 4, "markov": 3, "process": 0})

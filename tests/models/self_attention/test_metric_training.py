@@ -8,8 +8,9 @@ from torch.nn import functional
 from naive import training as naive
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.models.fixed_features import Layout
 from neuroseqret.models.presets import LossSettings, MemberSettings, ProjectionSettings
-from neuroseqret.models.self_attention.metric import Layout, Metric
+from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.metric_training import MetricTraining
 from neuroseqret.models.self_attention.projection import Projection
 from neuroseqret.models.self_attention.vectors import TrainingVectors

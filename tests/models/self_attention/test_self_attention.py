@@ -54,7 +54,8 @@ def splits(number: int) -> dict:
     return {"metadata": {"split": [("train", "train", "validation", "test")[i // 4 % 4] for i in range(number)]}}
 
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
+GPUS = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+DEVICES = ["cpu", *(name for name, found in GPUS.items() if found)]  # a machine with a GPU tests it, too
 CORPUS, QUERIES = rhythms(0, 80), rhythms(1, 48, **splits(48))
 
 
@@ -73,6 +74,11 @@ def paper() -> SelfAttention:
     return SelfAttention("paper-health", **PAPER).fit(QUERIES, CORPUS, seed=1)
 
 
+@pytest.fixture(scope="module")
+def literal() -> SelfAttention:
+    return SelfAttention("paper-literal-health", **PAPER).fit(QUERIES, CORPUS, seed=1)
+
+
 def test_it_learns_what_is_easy(model):
     test = np.array(QUERIES.column("split").to_pylist()) == "test"
     scores = model.score(QUERIES[test], CORPUS)
@@ -80,7 +86,7 @@ def test_it_learns_what_is_easy(model):
     assert model.card.validation["AP"] > 0.8
 
 
-@pytest.mark.parametrize("which", ["model", "neural", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper", "literal"])
 def test_embeddings_are_unit_and_kappa_is_a_cosine(which, request):
     trained = request.getfixturevalue(which)
     rows = trained.embed(CORPUS)
@@ -90,7 +96,7 @@ def test_embeddings_are_unit_and_kappa_is_a_cosine(which, request):
     np.testing.assert_allclose(np.diag(kappa), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("which", ["model", "neural", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper", "literal"])
 def test_padding_batching_order_and_neighbours_do_not_matter(which, request, monkeypatch):
     trained = request.getfixturevalue(which)
     sequences = random_sequences(4, number=30, marks=4, longest=40)
@@ -105,7 +111,7 @@ def test_padding_batching_order_and_neighbours_do_not_matter(which, request, mon
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("which", ["model", "neural", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper", "literal"])
 def test_the_device_does_not_matter(which, device, request, tmp_path):
     trained = request.getfixturevalue(which)
     moved = methods.load(trained.save(tmp_path / "m")).to(device)
@@ -140,7 +146,7 @@ def test_a_shift_of_the_clock_changes_nothing(model):
     np.testing.assert_allclose(model.embed(moved), model.embed(CORPUS), atol=2e-4)
 
 
-@pytest.mark.parametrize("which", ["model", "neural", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper", "literal"])
 @pytest.mark.parametrize(
     ("times", "marks"),
     [
@@ -179,7 +185,7 @@ def test_test_queries_are_never_looked_at(model):
     np.testing.assert_array_equal(again.embed(CORPUS), model.embed(CORPUS))
 
 
-@pytest.mark.parametrize("which", ["model", "neural", "paper"])
+@pytest.mark.parametrize("which", ["model", "neural", "paper", "literal"])
 def test_saved_and_loaded_scores_are_bit_equal(which, request, tmp_path):
     trained = request.getfixturevalue(which)
     trained.save(tmp_path / "m")
@@ -243,7 +249,7 @@ def test_unwarping_learns_although_some_crops_are_over_in_no_time():
         groups=QUERIES.groups.to_pylist(),
         metadata={"split": QUERIES.column("split").to_pylist()},
     )
-    trained = SelfAttention("paper", **PAPER).fit(at_once, CORPUS, seed=0)
+    trained = SelfAttention("paper-literal", **PAPER).fit(at_once, CORPUS, seed=0)
     assert np.isfinite(trained.score(at_once, CORPUS)).all()
 
 
@@ -359,3 +365,11 @@ def many_groups(seed: int, each: int, groups: int = 300) -> EventSequences:
     lists = [(np.cumsum(rng.lognormal(0.02 * g, 0.1, 6)), np.zeros(6, int)) for g in range(groups) for _ in range(each)]
     names = [f"m{seed}-{i}" for i in range(len(lists))]
     return EventSequences.from_lists(lists, ids=names, groups=[f"g{i // each}" for i in range(len(lists))])
+
+
+def test_paper_takes_the_gradient_by_all_parameters_too():
+    tiny = {"encoder": {"width": 4}, "batch": {"size": 4, "negatives": 4}, "joint": {"steps": 2, "evaluations": 1}}
+    trained = SelfAttention("paper", vector={"fisher": "all"}, **tiny).fit(QUERIES, CORPUS, seed=0)
+    assert trained.dimension == sum(p.numel() for p in trained.network.process.parameters())
+    rows = trained.embed(CORPUS[:5])
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)

@@ -58,7 +58,7 @@ class EngineSearch:
         return [self._one(queries[row : row + 1], ids[row], vectors[row], keys[row]) for row in range(len(queries))]
 
     def _one(self, query: EventSequences, query_id: str, vector: Vectors, own: int | None) -> Hits:
-        options, compared, reranked = self.options, 0, 0
+        options, compared, reranked, embedding = self.options, 0, 0, vector
         if options.expand:
             serials, scores, _, compared = self._best(vector, EXPAND_BY, False, own)
             vector = expanded(vector, scores, self.engine.vectors(serials))
@@ -66,8 +66,12 @@ class EngineSearch:
         serials, scores, records, seen = self._best(vector, number, self.config.settings.windowed, own)
         if options.rerank is not None and len(serials):
             reranked = len(serials)
-            candidates = to_sequences(self.store.get(serials, EVENTS), self.config)
-            scores = options.rerank.score(query, candidates, unknown_marks="keep")[0]
+            scores = options.second_scores(
+                query,
+                embedding,
+                lambda: self.engine.vectors(serials),
+                lambda: to_sequences(self.store.get(serials, EVENTS), self.config),
+            )
             serials, scores, records = _in_order(serials, scores, records)
         hits = self._hits(serials[: options.k], scores.tolist(), records[: options.k])
         return Hits(hits, query_id, SearchReport(self.engine.method, self._size, compared + seen, reranked))

@@ -13,7 +13,7 @@ Preset `default`: correction by a memory of relevant sets
     memory_fitting         how the memory and the strength of the correction are fitted
     out_of_fold            first-stage embeddings of queries that the metric has not seen
 
-Preset `paper`: correction by the cross-attention process
+Presets `paper` and `paper-literal`: correction by the cross-attention process
     process_correction     the two corrections
     cross_scorer           the paper's two scores
     cross_scorer_fitting   how they are trained

@@ -8,7 +8,7 @@ vector, so that it can be indexed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from torch import Tensor
@@ -39,9 +39,19 @@ class Correction(ABC):
     def scores(self, queries: EventSequences, candidates: EventSequences) -> Scores:
         """Return the score of every pair: (queries, candidates)."""
 
+    def first_scores(self, queries: EventSequences, corpus: EventSequences) -> Scores:
+        """Return the scores whose best candidates are reranked: (queries, corpus)."""
+        return self.first_stage.compute_scores(queries, corpus)
+
     def listed_scores(self, queries: EventSequences, corpus: EventSequences, listed: IntArray) -> Scores:
         """Return the scores of the listed corpus rows of each query: (queries, depth)."""
         return np.stack([self.scores(queries[k : k + 1], corpus[rows])[0] for k, rows in enumerate(listed)])
+
+    def embedded_scores(
+        self, query: EventSequences, embedding: Scores, candidates: Scores, events: Callable[[], EventSequences]
+    ) -> Scores:
+        """Return the scores of one query, given first-stage embeddings; see `Reranker.score_embedded`."""
+        return self.scores(query, events())[0]
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:

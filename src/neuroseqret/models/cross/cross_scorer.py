@@ -13,7 +13,8 @@ distributions after all pairs of events,
           \mathrm{KL}\bigl(p_{U(H_q)}(\cdot | H_c^{\le c}) \,\|\, p_{U(H_q)}(\cdot | H_q^{\le q})\bigr)
           + \gamma\, \mathrm{Sim}(U(H_q), H_c).
 
-The gradient is taken by the parameters of the heads, where it has a closed form.
+With `pairs="mean"`, the divergence is divided by the number of pairs of events. The gradient is taken by the parameters
+of the heads, where it has a closed form.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroseqret.data.batching import Batch
+from neuroseqret.models.cross.presets import CrossProcessSettings
 from neuroseqret.models.self_attention.fitting import unwarped
 from neuroseqret.processes import fisher
 from neuroseqret.processes.cross_process import CrossProcess
@@ -60,25 +62,22 @@ class CrossScorer(nn.Module):
         classes: MarkClasses,
         horizon: float,
         kind: Kind,
-        *,
-        width: int,
-        positions: int,
-        sigma: float,
-        gamma: float,
+        settings: CrossProcessSettings,
     ) -> None:
         super().__init__()
-        self.scale, self.kind, self.gamma = scale, kind, gamma
-        self.typical_gap = float(torch.tensor(scale.mean, dtype=torch.float64).exp())
+        s = self.settings = settings
+        self.scale, self.kind, self.horizon = scale, kind, horizon
+        self.unit = horizon / scale.typical_gap if s.clock == "horizon" else 1.0
         self.classes = classes
-        self.process = CrossProcess(classes.number, width, positions)
-        self.unwarp = Unwarp(horizon, sigma=sigma)
-        self.information = fisher.DiagonalInformation((2 + classes.number) * (width + 1))
+        self.process = CrossProcess(classes.number, s.width, s.positions, s.blocks, s.dropout)
+        self.unwarp = Unwarp(horizon, sigma=s.sigma)
+        self.information = fisher.DiagonalInformation((2 + classes.number) * (s.width + 1))
 
     # ---------------------------------------------------------------- states
 
     def embed_events(self, batch: Batch) -> Tensor:
-        """Return y of the events, with times in typical gaps: (B, L, D)."""
-        return self.process.embed_events(batch.times / self.typical_gap, self.classes(batch.marks))
+        """Return y of the events: (B, L, D)."""
+        return self.process.embed_events(batch.times / self.scale.typical_gap, self.classes(batch.marks), self.unit)
 
     def _inputs(self, batch: Batch) -> Inputs:
         inputs = self.scale.inputs(batch)
@@ -114,7 +113,7 @@ class CrossScorer(nn.Module):
         `noisy` adds eta to U in Sim only: a shift changes no gaps, and the inputs use U without it.
         """
         own = self.kernel(pairs) if self.kind == "fisher" else -self.divergence(pairs)
-        return own - self.gamma * self._distance(pairs, noisy).to(own.dtype)
+        return own - self.settings.gamma * self._distance(pairs, noisy).to(own.dtype)
 
     def kernel(self, pairs: Pairs) -> Tensor:
         """Return kappa of every query and candidate: (Q, C)."""
@@ -123,17 +122,20 @@ class CrossScorer(nn.Module):
         return (of_query[:, None] * of_candidates.unflatten(0, pairs.states.shape[:2])).sum(-1)
 
     def divergence(self, pairs: Pairs) -> Tensor:
-        """Return the sum of KL over all pairs of events: (Q, C)."""
+        """Return the sum or the mean of KL over all pairs of events: (Q, C)."""
         first, second = (self._after_events(x) for x in (pairs.states, pairs.query_states))
         mask = pairs.inputs.mask.unflatten(0, pairs.states.shape[:2])
-        return all_pairs_divergence(first, mask, second, pairs.query_inputs.mask)
+        total = all_pairs_divergence(first, mask, second, pairs.query_inputs.mask)
+        if self.settings.pairs == "sum":
+            return total
+        return total / (mask.sum(-1) * pairs.query_inputs.lengths[:, None]).clamp(min=1)
 
     def _after_events(self, states: Tensor) -> NextEvent:
         after: NextEvent = self.process.heads(states[..., 1:, :])
         return after
 
     def _distance(self, pairs: Pairs, noisy: bool) -> Tensor:
-        """Return Delta_t + Delta_x in literal form: (Q, C)."""
+        """Return Delta_t + Delta_x: (Q, C)."""
         number = pairs.states.shape[1]
         query = pairs.query
         if noisy:
@@ -142,7 +144,7 @@ class CrossScorer(nn.Module):
         rows = []
         for q in range(len(pairs.query)):
             mine = rows_of(pairs.candidates, slice(q * number, (q + 1) * number))
-            delta_t, delta_x = deltas(rows_of(query, slice(q, q + 1)), mine, "literal")
+            delta_t, delta_x = deltas(rows_of(query, slice(q, q + 1)), mine, self.settings.form, self.horizon)
             rows.append((delta_t + delta_x)[0])
         return torch.stack(rows)
 

@@ -1,6 +1,6 @@
 """Training of the paper's cross-attention models: pairwise hinge loss on a few candidates per query.
 
-Half of the negatives are hard: non-relevant sequences that the first stage ranks high. The others are random.
+With `hard`, half of the negatives are non-relevant sequences that the first stage ranks high. The others are random.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CrossScorerFitting:
         counts, begin = self.relevance.counts[rows], self.relevance.offsets[rows]
         drawn = (rng.random((s.queries, s.positives)) * counts[:, None]).astype(np.int64)
         positive = self.relevance.rows[begin[:, None] + drawn]
-        hard_number = s.negatives // 2
+        hard_number = s.negatives // 2 if s.hard else 0
         random = sample_negatives(self.relevance, rows, s.negatives - hard_number, rng, replace=True)
         # Relevant list entries are replaced by random negatives, so that all rows have the same length.
         pick = rng.integers(0, self.lists.candidates.shape[1], (s.queries, hard_number))
@@ -89,7 +89,8 @@ class CrossScorerFitting:
         if self.model.kind == "fisher":
             with torch.no_grad():
                 self.model.information.update(self.model.gradients(pairs.inputs, pairs.states.flatten(0, 1)))
-        ranking = pairwise_hinge(self.model.scores(pairs, noisy=True), torch.from_numpy(truth), self.settings.margin)
+        s, scores = self.settings, self.model.scores(pairs, noisy=True)
+        ranking = pairwise_hinge(scores, torch.from_numpy(truth), s.margin, over=s.over)
         likelihood = self.model.log_likelihood_per_event(pairs)
         return ranking - self.settings.likelihood * likelihood + self.model.unwarp.penalty()
 

@@ -20,18 +20,21 @@ from neuroseqret.models.cross.second_stage import SecondStage
 class HashCrossAttention(SecondStage, Embedder):
     """Cross attention with an embedding: it can be indexed, and its score reranks what the index finds.
 
-    `preset` is `default`, which corrects the first stage's score by a memory of relevant sets, or `paper`
-    (`paper-health`, ...), the model of the paper. `first_stage` is a trained `SelfAttention`; without one, `fit` trains
-    it. `overrides` replace settings, see `cross.presets.CrossSettings`. `embed` returns what is hashed.
+    `preset` is `default`, which corrects the first stage's score by a memory of relevant sets, `paper`
+    (`paper-health`, ...), the model of the paper, or `paper-literal`, its sums to the letter. `first_stage` is
+    a trained `SelfAttention`; without one, `fit` trains it. `overrides` replace settings, see
+    `cross.presets.CrossSettings`. `embed` returns what is hashed.
 
-    >>> model = HashCrossAttention().fit(queries, corpus)  # doctest: +SKIP
-    >>> index = Index.create(model, "index", corpus)       # doctest: +SKIP
-    >>> index.search(query, k=10)                          # doctest: +SKIP
+    For example:
+
+        model = HashCrossAttention().fit(queries, corpus)
+        index = Index.create(model, "index", corpus)
+        index.search(query, k=10)
     """
 
     name: ClassVar[str] = "hash-cross"
-    version: ClassVar[int] = 2
-    preset_versions: ClassVar[dict[str, int]] = {"paper": 1}
+    version: ClassVar[int] = 3
+    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 2}
     corrections: ClassVar[dict[str, type[Correction]]] = {"memory": MemoryDivergence, "process": ProcessDivergence}
     correction: EmbeddingCorrection
 

@@ -18,7 +18,7 @@ The strengths lambda and rho are chosen on lists that neither stage was fitted o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,24 @@ class MemoryCorrection(Correction):
     @abstractmethod
     def choose(self, fitted: FittedMemory) -> Outcome:
         """Choose the strength of the correction, on lists that neither stage was fitted on."""
+
+    @abstractmethod
+    def compared(self, queries: Floats, candidates: Floats) -> Floats:
+        """Return what the memory says of pairs, before its strength: (Q, sets) and (C, sets) to (Q, C)."""
+
+    def embedded_scores(
+        self, query: EventSequences, embedding: Scores, candidates: Scores, events: Callable[[], EventSequences]
+    ) -> Scores:
+        found: Scores = candidates @ embedding
+        if self.strength:
+            mine, theirs = self.memory.attend(query, embedding[None]), self.memory.attend(events(), candidates)
+            found += np.float32(self.strength) * self.compared(mine, theirs)[0]
+        return found
+
+    def of_memory(self, query: EventSequences, candidate: EventSequences) -> float:
+        """Return what the memory adds to the score of one pair."""
+        (_, mine), (_, theirs) = self.attended(query, "query"), self.attended(candidate, "corpus")
+        return self.strength * float(self.compared(mine, theirs)[0, 0])
 
     def attended(self, sequences: EventSequences, role: Role) -> tuple[Floats, Floats]:
         """Return first-stage embeddings (sequences, dimension) and attentions (sequences, sets)."""
@@ -116,6 +134,9 @@ class MemoryAgreement(MemoryCorrection):
         place = place.reshape(listed.shape)
         return np.stack([of_some[rows] @ query for rows, query in zip(place, of_queries, strict=True)])
 
+    def compared(self, queries: Floats, candidates: Floats) -> Floats:
+        return agreement(queries, candidates)
+
 
 class MemoryDivergence(MemoryCorrection, EmbeddingCorrection):
     """kappa - lambda * divergence of next-event distributions; the embedding adds centroids of the memory."""
@@ -151,6 +172,9 @@ class MemoryDivergence(MemoryCorrection, EmbeddingCorrection):
                 for k, rows in enumerate(place.reshape(listed.shape))
             ]
         )
+
+    def compared(self, queries: Floats, candidates: Floats) -> Floats:
+        return negative_divergence(queries, candidates)
 
     def constants(self) -> dict[str, float]:
         return {**super().constants(), "embedding_strength": self.embedding_strength}

@@ -1,10 +1,11 @@
 """Fitting of a relevance memory: tables and centroids from the corpus, weights and strengths from ranked lists.
 
 The weights are learned on out-of-fold queries (see `out_of_fold`). The strength of the correction is then chosen from a
-grid that contains zero, by its gain on two sides: the out-of-fold lists and the lists of the validation queries. The
-smaller gain counts. Out-of-fold metrics saw fewer queries than the first stage, so their lists promise more than there
-is to gain; the validation lists come from the first stage itself, but there are few. If the memory does not help on
-both sides, the strength is 0 and the model scores as its first stage.
+grid that contains zero, on two sides: the out-of-fold lists and the lists of the validation queries. Out-of-fold
+metrics saw fewer queries than the first stage, so their lists promise more than there is to gain; the validation lists
+come from the first stage itself, but there are few. A strength must therefore gain more than `SURE` standard errors on
+the former and more than one on the latter, and must not lower the reciprocal rank on either. If none does, the strength
+is 0 and the model scores as its first stage.
 """
 
 from __future__ import annotations
@@ -15,11 +16,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.models.cross.memory import RelevanceMemory, centroids_of, fit_weights, relevant_sets
 from neuroseqret.models.cross.out_of_fold import Fold, out_of_fold
 from neuroseqret.models.cross.presets import MemorySettings
-from neuroseqret.models.cross.ranked_lists import RankedLists, list_average_precision, list_ndcg, rank
+from neuroseqret.models.cross.ranked_lists import (
+    RankedLists,
+    list_average_precision,
+    list_ndcg,
+    list_reciprocal_rank,
+    rank,
+)
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.conditioned_tables import ConditionedTables, Floats
 from neuroseqret.processes.event_tables import EventTables
@@ -28,6 +35,8 @@ from neuroseqret.training.task import TrainingTask
 
 _LISTED = 500  # most lists of all folds, and of validation, that strengths are chosen on
 _MANY_QUERIES = 400  # with fewer train queries there are more folds, so that each learns from more of them
+SURE = 2.0  # standard errors of the gain on the out-of-fold lists
+_ROUNDING = 1e-9
 NEARLY = 0.95  # share of the best gain that a weaker strength must reach to be preferred
 _FEWEST_CELLS, _MOST_CELLS = 256, 4096
 
@@ -145,22 +154,48 @@ def choose_strength(
     score: Callable[[JudgedLists, int, float], Floats],
     grid: tuple[float, ...],
 ) -> Choice:
-    """Choose the strength whose smallest gain over all sides is largest.
+    """Choose the strength whose smallest gain over all sides is largest, among those that are safe on every side.
 
-    `score(lists, k, strength)` returns the scores of the candidates of the k-th list. The grid rises from 0. The
-    weakest strength that reaches `NEARLY` of the best gain is chosen.
+    `score(lists, k, strength)` returns the scores of the candidates of the k-th list. The grid rises from 0. Of the
+    safe strengths, the weakest that reaches `NEARLY` of the best gain is chosen; 0 if none is safe.
     """
-    found = np.array([[_quality(side, score, strength) for side in sides] for strength in grid])
-    gains = found - found[0]
-    least = gains.min(1)
-    best = int(np.argmax(least >= NEARLY * max(float(least.max()), 0.0)))
+    found = [[_measured(side, score, strength) for side in sides] for strength in grid]
+    gains = np.array([[np.mean(one.quality - none.quality) for one, none in zip(row, found[0], strict=True)]
+                      for row in found])  # fmt: skip
+    safe = np.array(
+        [
+            all(_is_safe(one, none, sure) for one, none, sure in zip(row, found[0], (SURE, 1.0), strict=False))
+            for row in found
+        ]
+    )
+    least = np.where(safe, gains.min(1), 0.0)
+    best = int(np.argmax(least >= NEARLY * least.max())) if safe.any() else 0
     tried = {f"{strength:g}": row.tolist() for strength, row in zip(grid, gains, strict=True)}
-    return Choice(grid[best], tried, found[best].tolist())
+    return Choice(grid[best], tried, [float(side.quality.mean()) for side in found[best]])
 
 
-def _quality(side: list[JudgedLists], score: Callable[[JudgedLists, int, float], Floats], strength: float) -> float:
-    values = []
+@dataclass(frozen=True)
+class _Measured:
+    """The measures of every list of a side."""
+
+    quality: FloatArray  # mean of AP and nDCG@10
+    reciprocal_rank: FloatArray
+
+
+def _measured(
+    side: list[JudgedLists], score: Callable[[JudgedLists, int, float], Floats], strength: float
+) -> _Measured:
+    quality, reciprocal = [], []
     for part in side:
         scores = np.stack([score(part, k, strength) for k in range(len(part.lists.rows))])
-        values.append((list_average_precision(scores, part.lists) + list_ndcg(scores, part.lists)) / 2)
-    return float(np.concatenate(values).mean())
+        quality.append((list_average_precision(scores, part.lists) + list_ndcg(scores, part.lists)) / 2)
+        reciprocal.append(list_reciprocal_rank(scores, part.lists))
+    return _Measured(np.concatenate(quality), np.concatenate(reciprocal))
+
+
+def _is_safe(one: _Measured, none: _Measured, sure: float) -> bool:
+    """Whether the gain is more than so many standard errors, and the first relevant candidate does not come later."""
+    gain = one.quality - none.quality
+    error = gain.std() / len(gain) ** 0.5
+    later = one.reciprocal_rank.mean() < none.reciprocal_rank.mean() - _ROUNDING
+    return bool(gain.mean() > sure * error + _ROUNDING and not later)

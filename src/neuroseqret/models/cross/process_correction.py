@@ -37,22 +37,13 @@ class ProcessKernel(Correction):
 
     def __init__(self, first_stage: SelfAttention, settings: CrossSettings) -> None:
         super().__init__(first_stage, settings)
-        s = settings.process
-        self.scorer = CrossScorer(
-            first_stage.scale,
-            first_stage.classes,
-            first_stage.horizon,
-            self.kind,
-            width=s.width,
-            positions=s.positions,
-            sigma=s.sigma,
-            gamma=s.gamma,
-        )
+        first = first_stage
+        self.scorer = CrossScorer(first.scale, first.classes, first.horizon, self.kind, settings.process)
 
     def fit(self, task: TrainingTask, checkpoint: Checkpoint | None) -> Outcome:
-        """Train on the first stage's lists; hard negatives come from the order of its cosines."""
+        """Train, and validate on the first stage's lists; hard negatives come from the order of its cosines."""
         rng = np.random.default_rng([task.seed, 6])
-        learned = rng.permutation(task.answerable_train_rows)[:_LISTED]
+        learned = rng.permutation(task.answerable_train_rows)[: _LISTED if self.settings.process.hard else None]
         of_corpus = self.first_stage.compute_embeddings(task.corpus, "corpus")
         lists = [
             rank(
@@ -94,6 +85,13 @@ class ProcessDivergence(ProcessKernel, EmbeddingCorrection):
     @property
     def dimension(self) -> int:
         return len(self.scorer.information.moment)
+
+    def first_scores(self, queries: EventSequences, corpus: EventSequences) -> Scores:
+        """Return the cosines of its own embeddings, or the first stage's scores if the settings say so."""
+        if self.settings.process.candidates == "first":
+            return super().first_scores(queries, corpus)
+        found: Scores = self.embeddings(queries, "query") @ self.embeddings(corpus, "corpus").T
+        return found
 
     @torch.no_grad()
     def embeddings(self, sequences: EventSequences, role: Role) -> Scores:

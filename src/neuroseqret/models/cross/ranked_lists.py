@@ -10,7 +10,7 @@ import numpy.typing as npt
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.measures.list_measures import average_precision, ndcg
+from neuroseqret.measures.list_measures import average_precision, ndcg, reciprocal_rank
 
 Floats = npt.NDArray[np.float32]
 
@@ -70,6 +70,11 @@ def list_average_precision(scores: Floats, lists: RankedLists) -> npt.NDArray[np
 def list_ndcg(scores: Floats, lists: RankedLists, depth: int = 10) -> npt.NDArray[np.float64]:
     """nDCG@depth of each list in the order of `scores`: (Q,)."""
     return ndcg(_in_order(scores, lists), lists.counts, depth)
+
+
+def list_reciprocal_rank(scores: Floats, lists: RankedLists) -> npt.NDArray[np.float64]:
+    """Reciprocal rank of each list in the order of `scores`, 0 if it holds nothing relevant: (Q,)."""
+    return reciprocal_rank(_in_order(scores, lists))
 
 
 def _in_order(scores: Floats, lists: RankedLists) -> npt.NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from typing_extensions import Self
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.errors import UserError
-from neuroseqret.models.base import Reranker, Resumable, Scores
+from neuroseqret.models.base import RelevanceModel, Reranker, Resumable, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
 from neuroseqret.models.cross.correction import Correction
 from neuroseqret.models.cross.presets import CrossSettings, cross_settings_of
@@ -101,7 +102,7 @@ class SecondStage(Reranker, Resumable):
         many = self.meaning.apply(asked, unknown_marks)
         corpus = self.meaning.apply(as_sequences(corpus, "corpus"), unknown_marks)
         if first_stage_scores is None:
-            first_stage_scores = self.first_stage.compute_scores(many, corpus)
+            first_stage_scores = self.correction.first_scores(many, corpus)
         first = np.asarray(first_stage_scores).reshape(len(many), len(corpus)).astype(np.float32)
         best = best_first(first, depth)
         lifted = lift(first, best, self.correction.listed_scores(many, corpus, best))
@@ -119,6 +120,24 @@ class SecondStage(Reranker, Resumable):
         known = self.meaning.apply(queries, unknown_marks), self.meaning.apply(corpus, unknown_marks)
         return self.correction.listed_scores(*known, listed)
 
+    def builds_on(self, model: RelevanceModel) -> bool:
+        self.trained_card()
+        first = self.first_stage
+        return isinstance(model, SelfAttention) and (model is first or same_state(model.to_state(), first.to_state()))
+
+    def score_embedded(
+        self, query: EventSequences, embedding: Scores, candidates: Scores, events: Callable[[], EventSequences]
+    ) -> Scores:
+        self.trained_card()
+        if not type(self.correction).takes_any_first_stage:
+            query = self.meaning.apply(query, "keep")
+            scores = self.correction.embedded_scores(
+                query, embedding, candidates, lambda: self.meaning.apply(events(), "keep")
+            )
+            if np.isfinite(scores).all():
+                return scores
+        return super().score_embedded(query, embedding, candidates, events)  # it names the sequence to blame
+
     # ---------------------------------------------------------------- keep
 
     def to_state(self) -> ModelState:
@@ -135,3 +154,9 @@ class SecondStage(Reranker, Resumable):
         self.first_stage = SelfAttention.from_state(first)
         self.correction = self._new_correction()
         self.correction.restore(under(state.tensors, "correction"), state.card.constants)
+
+
+def same_state(one: ModelState, other: ModelState) -> bool:
+    """Whether two models compute the same: equal settings, constants and tensors."""
+    alike = [(s.card.model, s.card.settings, s.card.constants, s.card.meaning, s.tensors.keys()) for s in (one, other)]
+    return alike[0] == alike[1] and all(torch.equal(t.cpu(), other.tensors[k].cpu()) for k, t in one.tensors.items())

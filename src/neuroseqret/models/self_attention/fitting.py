@@ -26,12 +26,12 @@ from neuroseqret.models.presets import SelfAttentionSettings, SimilaritySettings
 from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.metric_fitting import fit_metric, number_of_groups
 from neuroseqret.models.self_attention.metric_training import ranking_loss
-from neuroseqret.models.self_attention.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event
+from neuroseqret.models.self_attention.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event, take
 from neuroseqret.models.self_attention.selection import choose_weights
 from neuroseqret.models.self_attention.vectors import CROPS, TrainingVectors, random_crops
 from neuroseqret.processes.similarity import difference, rows_of
 from neuroseqret.processes.time_scale import Inputs, TimeScale
-from neuroseqret.training import budget
+from neuroseqret.training import budget, ranks
 from neuroseqret.training.augment import crop
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import LoopSettings, train
@@ -61,7 +61,7 @@ class Fitting:
         self.queries, self.corpus, self.relevance = task.queries, task.corpus, task.relevance
         self.train_rows = task.train_rows
         self.validation_rows = task.answerable_validation_rows
-        self.fixed, self.seed, self.log, self.checkpoint = fixed, task.seed, task.log, checkpoint
+        self.fixed, self.seed, self.log, self.checkpoint = _in_shares(fixed), task.seed, task.log, checkpoint
         self.max_seconds = task.max_seconds
         self.notes: dict[str, Any] = {}
         rng = np.random.default_rng(task.seed)
@@ -69,7 +69,7 @@ class Fitting:
         self.judged = np.sort(rng.choice(len(self.corpus), size, replace=False))
         self.used = np.concatenate([self.train_rows, self.validation_rows])  # test queries are not even looked at
         begun = budget.now()
-        self._of_queries, self._of_corpus = self._fixed(task.queries, self.used), fixed(task.corpus)
+        self._of_queries, self._of_corpus = self._fixed(task.queries, self.used), self.fixed(task.corpus)
         self._features_took = budget.now() - begun
 
     def _fixed(self, sequences: EventSequences, rows: IntArray) -> Tensor | None:
@@ -91,7 +91,9 @@ class Fitting:
             self._phase(
                 "warm_up", settings.warm_up, lambda step: self.likelihood_loss(sampler.batch(step), step), shares
             )
-            joint = settings.joint.model_copy(update={"steps": self._joint_steps(settings.joint.steps)})
+            joint = settings.joint
+            if joint.steps is not None:
+                joint = joint.model_copy(update={"steps": self._joint_steps(joint.steps)})
             result = self._phase(
                 "joint", joint, lambda step: self.joint_loss(sampler.batch(step), step), shares, settings.head is None
             )
@@ -132,7 +134,7 @@ class Fitting:
         shares: dict[str, float],
         judge: bool = False,
     ) -> float | None:
-        if not settings.steps:
+        if settings.steps == 0:
             return None
         limited = settings.model_copy(update={"max_seconds": shares.get(name)})
         return train(
@@ -154,6 +156,7 @@ class Fitting:
             size=size,
             pseudo_share=b.pseudo_share,
             pseudo_from=b.pseudo_from,
+            negatives=b.negatives,
             seed=self.seed,
         )
 
@@ -184,17 +187,26 @@ class Fitting:
         shift[:asked] = unwarp.noise(asked)
         return Batch(batch.rows, batch.times + shift * batch.mask, batch.marks, batch.lengths, batch.spans)
 
+    def _trained_raw(self, inputs: Inputs) -> Raw:
+        """Return what the process computes for a batch, with gradients; every rank computes its share."""
+        rows, share = len(inputs), ranks.share(len(inputs))
+        if ranks.number() == 1:
+            return self.network.raw(inputs, likelihood=True)
+        with ranks.own_randomness():
+            raw = self.network.raw(take(inputs, torch.arange(rows)[share]), likelihood=True)
+        return Raw(*(ranks.gathered(part, rows) for part in (raw.score, raw.pooled, raw.log_likelihood)))
+
     def likelihood_loss(self, pairs: PairBatch, step: int) -> Tensor:
         """Return the loss of a warm-up step: the negative log-likelihood per event."""
         inputs, _ = self._inputs(pairs, step, learn_unwarping=False)
-        raw = self.network.raw(inputs, likelihood=True)
+        raw = self._trained_raw(inputs)
         self.network.update_whitening(raw)
         return likelihood_per_event(raw, inputs)
 
     def joint_loss(self, pairs: PairBatch, step: int) -> Tensor:
         """Return the loss of a joint step: ranking, weighted likelihood, and the penalty of the unwarping."""
         inputs, batch = self._inputs(pairs, step)
-        raw = self.network.raw(inputs, likelihood=True)
+        raw = self._trained_raw(inputs)
         self.network.update_whitening(raw)
         fixed = None
         if self._of_queries is not None and self._of_corpus is not None:
@@ -207,7 +219,7 @@ class Fitting:
         if s.form != "none":
             moved = self._shifted(batch, len(pairs.queries))
             asked, shown = rows_of(moved, slice(0, anchors)), rows_of(moved, slice(anchors, None))
-            distance = difference(asked, shown, s.form, s.terms)
+            distance = difference(asked, shown, s.form, s.terms, self.network.horizon)
             scores = s.kernel * scores - s.gamma * distance.to(scores.dtype)
         loss = ranking_loss(scores, pairs.positive, pairs.ignore, self.settings.loss)
         if self.network.unwarp is not None:
@@ -249,8 +261,13 @@ class Fitting:
         whole[rows] = self.network.vector(raw, None if fixed is None else fixed[rows]).half()
         return whole
 
-    @torch.no_grad()
     def _raw(self, sequences: EventSequences, rows: IntArray, query: bool) -> Raw:
+        """Return what the process computes for some sequences, without gradients; every rank computes its share."""
+        raw = self._own_raw(sequences, rows[ranks.share(len(rows))], query)
+        return Raw(*(ranks.gathered(part, len(rows)) for part in (raw.score, raw.pooled, raw.log_likelihood)))
+
+    @torch.no_grad()
+    def _own_raw(self, sequences: EventSequences, rows: IntArray, query: bool) -> Raw:
         width = 3 * self.settings.encoder.width
         whole = Raw(
             torch.empty(len(rows), self.network.fisher_size), torch.empty(len(rows), width), torch.empty(len(rows))
@@ -323,10 +340,16 @@ class Fitting:
         if self.settings.similarity.form == "none" or not len(self.validation_rows):
             return nothing
         asked = self._unwarped(pad(self.queries, self.validation_rows))
-        return with_similarity(nothing, asked, self.corpus[self.judged], self.settings.similarity)
+        s = self.settings.similarity
+        return with_similarity(nothing, asked, self.corpus[self.judged], s, self.network.horizon)
 
 
 # -------------------------------------------------------------------- batches
+
+
+def _in_shares(fixed: Callable[[EventSequences], Tensor | None]) -> Callable[[EventSequences], Tensor | None]:
+    """Return the same function, of which every rank computes its share of the sequences."""
+    return lambda sequences: ranks.in_shares(lambda some: fixed(sequences[some]), len(sequences))
 
 
 def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
@@ -344,12 +367,14 @@ def _detach_zero_spans(batch: Batch) -> Batch:
     return Batch(batch.rows, times, batch.marks, batch.lengths, torch.where(still, batch.spans.detach(), batch.spans))
 
 
-def with_similarity(kernel: Scores, asked: Batch, candidates: EventSequences, settings: SimilaritySettings) -> Scores:
+def with_similarity(
+    kernel: Scores, asked: Batch, candidates: EventSequences, settings: SimilaritySettings, horizon: float
+) -> Scores:
     """Return kappa + gamma * Sim for all pairs of unwarped queries and candidates; `settings.kernel` drops kappa."""
     scores = kernel * np.float32(settings.kernel)
     if settings.form != "none":
         for rows in rows_by_length(candidates.lengths, 64 * MAX_EVENTS):
-            distance = difference(asked, pad(candidates, rows), settings.form, settings.terms)
+            distance = difference(asked, pad(candidates, rows), settings.form, settings.terms, horizon)
             scores[:, rows] -= settings.gamma * distance.numpy().astype(np.float32)
     return scores
 

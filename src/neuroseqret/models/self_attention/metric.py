@@ -21,31 +21,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuroseqret.models.base import Role
-from neuroseqret.models.presets import MemberSettings, Part, ProjectionSettings
+from neuroseqret.models.fixed_features import Layout
+from neuroseqret.models.presets import MemberSettings, ProjectionSettings
 from neuroseqret.models.self_attention.group_probabilities import GroupProbabilities
 from neuroseqret.models.self_attention.projection import Kind, Projection
 
 WHITENED = 128  # dimensions of a `whitened` member: without labels, fewer would lose too much
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The length of each part of the vector, in the order of `presets.PARTS`; 0 for a part that it does not have."""
-
-    sizes: dict[Part, int]
-
-    @property
-    def size(self) -> int:
-        """The length of the vector."""
-        return sum(self.sizes.values())
-
-    def columns(self, parts: Sequence[Part]) -> slice:
-        """Return the columns of neighbouring parts."""
-        begin, edges = 0, []
-        for part, size in self.sizes.items():
-            edges += [begin, begin + size] if part in parts and size else []
-            begin += size
-        return slice(edges[0], edges[-1]) if edges else slice(0, 0)
 
 
 @dataclass(frozen=True)

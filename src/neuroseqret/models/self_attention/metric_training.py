@@ -22,6 +22,7 @@ from torch.nn import functional
 from neuroseqret.models.presets import LossSettings
 from neuroseqret.models.self_attention.metric import Member, Metric
 from neuroseqret.models.self_attention.vectors import TrainingVectors
+from neuroseqret.training import ranks
 from neuroseqret.training.losses import in_batch_softmax, pairwise_hinge
 from neuroseqret.training.sampling import PairSampler
 
@@ -48,15 +49,19 @@ class MetricTraining(nn.Module):
     def loss(self, vectors: TrainingVectors, step: int) -> Tensor:
         """Return the loss of a step, averaged over the members."""
         pairs = self.sampler.batch(step)
-        whole = vectors.rows(pairs)
+        rows = len(pairs.positive) + len(pairs.corpus)
+        share = ranks.share(rows)  # of this process
+        whole = vectors.rows(pairs, share=share)
         crops = any(member.settings.crops for member in self.trained)
-        cropped = vectors.rows(pairs, np.random.default_rng([self.seed, step, 3])) if crops else whole
+        cropped = vectors.rows(pairs, np.random.default_rng([self.seed, step, 3]), share) if crops else whole
         own, groups = None, self.metric.groups
         if self.sampler.groups is not None and (len(self.proxies) or groups is not None):
             own = torch.from_numpy(np.searchsorted(self.sampler.groups, pairs.sets)).repeat(2)
         losses, anchors = [], len(pairs.positive)
         for number, member in enumerate(self.trained):
-            unit, inner = member.both(cropped if member.settings.crops else whole)
+            with ranks.own_randomness():
+                unit, inner = member.both(cropped if member.settings.crops else whole)
+            unit, inner = ranks.gathered(unit, rows), ranks.gathered(inner, rows)
             loss = ranking_loss(unit[:anchors] @ unit[anchors:].T, pairs.positive, pairs.ignore, self.settings)
             if own is not None and groups is not None and member.tells_groups:
                 logits = groups.logits(member.number, inner)
@@ -72,5 +77,5 @@ def ranking_loss(scores: Tensor, positive: np.ndarray, ignore: np.ndarray, setti
     """Return the ranking loss of a block of scores that the settings name."""
     truth, left_out = torch.from_numpy(positive), torch.from_numpy(ignore)
     if settings.kind == "hinge":
-        return pairwise_hinge(scores, truth, settings.margin, left_out)
+        return pairwise_hinge(scores, truth, settings.margin, left_out, settings.over)
     return in_batch_softmax(scores, truth, settings.temperature, left_out)

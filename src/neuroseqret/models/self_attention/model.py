@@ -25,14 +25,16 @@ from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Resumable, Role, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
 from neuroseqret.models.devices import usable
-from neuroseqret.models.presets import Part, SelfAttentionSettings, settings_of
+from neuroseqret.models.fixed_features import fixed_features, fixed_sizes
+from neuroseqret.models.presets import SelfAttentionSettings, settings_of
 from neuroseqret.models.self_attention.fitting import Fitting, unwarped, with_similarity
 from neuroseqret.models.self_attention.network import MAX_EVENTS, RelevanceNetwork
 from neuroseqret.models.self_attention.vectors import CROPS, affordable_rows, some_rows
-from neuroseqret.processes.convolution_bank import POOLINGS, ConvolutionBank
+from neuroseqret.processes.convolution_bank import ConvolutionBank
 from neuroseqret.processes.event_values import EventValues
-from neuroseqret.processes.mark_classes import MarkClasses, shared_classes
+from neuroseqret.processes.mark_classes import MarkClasses
 from neuroseqret.processes.markov_renewal import MarkovRenewal
+from neuroseqret.processes.shared_classes import shared_classes
 from neuroseqret.processes.time_scale import TimeScale
 from neuroseqret.training import budget
 from neuroseqret.training.task import TrainingTask
@@ -41,23 +43,26 @@ _MOST_MARKS = 64  # most classes of marks in the neural process
 _CHUNK = 2048  # sequences whose vectors are held at once
 _FEATURES = 0.2  # most of a budget for the features of the corpus
 _TIMED = 256  # sequences that tell how long features take
-BANK_SCALE = 0.5  # of the features of the bank against those of the tables, which are fewer
 
 
 class SelfAttention(Embedder, Resumable):
     """Embeds each sequence separately; the score is the cosine of two embeddings. Use it to build an index and search.
 
-    `preset` is `default`, which measures best, or `paper` (`paper-health`, ...), the model of the paper. `overrides`
-    replace settings of the preset, see `presets.SelfAttentionSettings`.
+    `preset` is `default`, which measures best, `paper` (`paper-health`, ...), the model
+    of the paper, or `paper-literal`, its sums to the letter. `overrides` replace settings of the preset, see
+    `presets.SelfAttentionSettings`.
 
-    >>> model = SelfAttention().fit(queries, corpus)       # doctest: +SKIP
-    >>> model.score(queries[0], corpus)                    # doctest: +SKIP
-    >>> model.save("model")                                # doctest: +SKIP
+    For example:
+
+        model = SelfAttention().fit(queries, corpus)
+        model.score(queries[0], corpus)
+        model.save("model")
     """
 
     name: ClassVar[str] = "self"
     version: ClassVar[int] = 3
-    preset_versions: ClassVar[dict[str, int]] = {"paper": 1}
+    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 2}
+    shares_training: ClassVar[bool] = True
     settings: SelfAttentionSettings
 
     def __init__(self, preset: str = "default", **overrides: Any) -> None:
@@ -93,9 +98,7 @@ class SelfAttention(Embedder, Resumable):
         self.bank = ConvolutionBank.fit(corpus, self.scale, self.marks, values, v.bank, seed) if v.bank else None
 
     def _build(self, weights: list[float] | None = None, groups: int = 0) -> None:
-        fixed: dict[Part, int] = {"markov": 0 if self.markov is None else self.markov.size}
-        if self.bank is not None:
-            fixed |= {"positions": self.bank.size // POOLINGS, "bank": self.bank.size - self.bank.size // POOLINGS}
+        fixed = fixed_sizes(self.bank, self.markov)
         self.network = RelevanceNetwork(self.classes, fixed, self.settings, self.horizon, weights, groups)
 
     def _affordable(self, task: TrainingTask) -> TrainingTask:
@@ -120,12 +123,8 @@ class SelfAttention(Embedder, Resumable):
 
     def fixed_features(self, sequences: EventSequences) -> Tensor | None:
         """Return the features that need no training, bank before tables: (sequences, features)."""
-        parts = []
-        if self.bank is not None:
-            parts.append(self.bank.features(sequences) * np.float32(BANK_SCALE))
-        if self.markov is not None:
-            parts.append(self.markov.features(sequences))
-        return torch.from_numpy(np.concatenate(parts, axis=1)) if parts else None
+        found = fixed_features(self.bank, self.markov, sequences)
+        return None if found is None else torch.from_numpy(found)
 
     # ---------------------------------------------------------------- use
 
@@ -196,7 +195,8 @@ class SelfAttention(Embedder, Resumable):
         scores = super().compute_scores(queries, candidates)
         if self.score_is_cosine:
             return scores
-        return with_similarity(scores, self.unwarped(pad(queries), "query"), candidates, self.settings.similarity)
+        asked = self.unwarped(pad(queries), "query")
+        return with_similarity(scores, asked, candidates, self.settings.similarity, self.horizon)
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "network"):

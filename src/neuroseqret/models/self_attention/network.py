@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from neuroseqret.models.fixed_features import Layout
 from neuroseqret.models.presets import PARTS, Part, SelfAttentionSettings
-from neuroseqret.models.self_attention.metric import Layout, Metric
+from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.processes import fisher
 from neuroseqret.processes.mark_classes import MarkClasses
 from neuroseqret.processes.neural_process import NeuralProcess
@@ -46,11 +47,13 @@ class RelevanceNetwork(nn.Module):
         groups: int = 0,  # known groups
     ) -> None:
         super().__init__()
-        self.settings, width, v = settings, settings.encoder.width, settings.vector
+        self.settings, self.horizon = settings, horizon
+        width, v = settings.encoder.width, settings.vector
         self.fisher_size = 0
         if v.neural:
             e = settings.encoder
-            self.process = NeuralProcess(classes, e.width, e.blocks, e.heads, e.dropout, e.max_length, v.survival)
+            sizes = e.width, e.blocks, e.heads, e.dropout, e.max_length
+            self.process = NeuralProcess(classes, *sizes, v.survival, e.reads)
             self.fisher_size = (2 + classes.number) * (width + 1)
             if v.fisher == "all":
                 self.fisher_size = sum(p.numel() for p in self.process.parameters())
@@ -183,6 +186,7 @@ def split_blocks(inputs: Inputs, length: int) -> tuple[Inputs, Tensor]:
         inputs.gaps[row, index] * inside,
         inputs.tail[owner],
         inputs.open_end[owner] & (rank == number[owner] - 1),  # only the last block reaches the window's end
+        inputs.times[row, index] * inside,
     )
     return blocks, owner
 

@@ -25,8 +25,9 @@ from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import IntArray
 from neuroseqret.data.splits import source_codes, unseen_part
 from neuroseqret.measures.ranking_measures import average_precision, ndcg
+from neuroseqret.models.fixed_features import Layout
 from neuroseqret.models.presets import SelfAttentionSettings
-from neuroseqret.models.self_attention.metric import Layout, Metric
+from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.metric_fitting import fit_metric, number_of_groups
 from neuroseqret.models.self_attention.vectors import TrainingVectors, some_rows
 from neuroseqret.training.checkpoint import Checkpoint

@@ -30,21 +30,28 @@ class TrainingVectors:
     queries: Tensor
     corpus: Tensor
 
-    def rows(self, pairs: PairBatch, rng: np.random.Generator | None = None) -> Tensor:
-        """Return the vectors of queries, pseudo-queries and candidates; with `rng`, some are of crops."""
+    def rows(self, pairs: PairBatch, rng: np.random.Generator | None = None, share: slice = slice(None)) -> Tensor:
+        """Return the vectors of queries, pseudo-queries and candidates; with `rng`, some are of crops.
+
+        `share` says which of these rows are wanted.
+        """
+        asked = len(pairs.queries)
+        begin, end, _ = share.indices(asked + len(pairs.pseudo) + len(pairs.corpus))
+        first = slice(min(begin, asked), min(end, asked))
+        second = slice(max(begin - asked, 0), max(end - asked, 0))
         together = np.concatenate([pairs.pseudo, pairs.corpus])
-        return torch.cat([_drawn(self.queries, pairs.queries, rng), _drawn(self.corpus, together, rng)])
+        return torch.cat([_drawn(self.queries, pairs.queries, rng, first), _drawn(self.corpus, together, rng, second)])
 
     def part(self, queries: IntArray, corpus: IntArray) -> TrainingVectors:
         """Return the vectors of some queries and corpus sequences."""
         return TrainingVectors(self.queries[:, queries], self.corpus[:, corpus])
 
 
-def _drawn(vectors: Tensor, rows: IntArray, rng: np.random.Generator | None) -> Tensor:
+def _drawn(vectors: Tensor, rows: IntArray, rng: np.random.Generator | None, share: slice) -> Tensor:
     if rng is None or len(vectors) == 1:
-        return vectors[0, torch.from_numpy(rows)].float()
+        return vectors[0, torch.from_numpy(rows[share])].float()
     version = np.where(rng.random(len(rows)) < CROPPED, rng.integers(1, len(vectors), len(rows)), 0)
-    return vectors[torch.from_numpy(version), torch.from_numpy(rows)].float()
+    return vectors[torch.from_numpy(version[share]), torch.from_numpy(rows[share])].float()
 
 
 def random_crops(sequences: EventSequences, rng: np.random.Generator) -> EventSequences:

@@ -35,11 +35,13 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None]) -> dict[st
     roles, found = dict(given), ", ".join(names)
     for role, conventional in CONVENTIONS.items():
         known = [name for name in conventional if name in names and name not in roles.values()]
-        if role not in roles and not known:
-            word = role.removesuffix("s")
-            raise DataError(f"no column for the {word}", remedy=f"{ask_for(word)}; columns found: {found}")
-        if role not in roles:
+        if role not in roles and known:
             roles[role] = known[0]
+    if missing := [role.removesuffix("s") for role in CONVENTIONS if role not in roles]:
+        one = "; --column id=, None, if all rows are one sequence" if "id" in missing else ""
+        raise DataError(
+            f"no column for the {' and the '.join(missing)}", remedy=f"{ask_for(*missing)}{one}; columns found: {found}"
+        )
     for role in ("start", "end", "group"):
         if role not in roles and role in names and role not in roles.values():
             roles[role] = role

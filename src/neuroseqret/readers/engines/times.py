@@ -22,7 +22,7 @@ LARGEST_EXACT = 1 << 53
 #: The remedy for text that is not a date.
 WRITE_DATES = (
     "write dates as 2024-03-01 or 2024-03-01T09:14:07, with a zone or without, or say how they are written, for "
-    "example --time-format '%d.%m.%Y %H:%M', in Python time_format=..."
+    "example --time-format '%d.%m.%Y %H:%M', in Python time_format=... of read or prepare"
 )
 _WHOLE_TEXT = re.compile(r"\s*([+-]?[0-9]+)(\.0*)?\s*")
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1", tags=["index"])
 async def index(request: Request) -> Response:
     """Say what is served: model, marks, unit, size, candidates, versions; and what the caller may do."""
     service = service_of(request)
-    scopes = scopes_of(request)
+    scopes, key = scopes_of(request), request.scope["state"].get("key")
 
     def work() -> bytes:
         view, config, card = service.index.view(), service.index.config, service.index.model.card
@@ -41,6 +41,7 @@ async def index(request: Request) -> Response:
                 "version": view.version,
                 "library_version": neuroseqret.__version__,
                 "scopes": scopes,
+                "caller": None if key is None else key.name,
                 "limits": service.limits.shown,
             }
         )

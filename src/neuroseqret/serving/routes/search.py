@@ -24,7 +24,7 @@ async def search(request: Request) -> Response:
     """Find the sequences that are relevant to one query or several."""
     asked = await json_body(request, shapes.SearchRequest)
     service = service_of(request)
-    return _json(await in_time(service, service.search(asked)))
+    return _json(await service.search(asked))
 
 
 @router.post("/explain", response_model=shapes.ExplainReply, openapi_extra=body_of(shapes.ExplainRequest))
@@ -57,13 +57,10 @@ async def embed(request: Request) -> Response:
 
 async def in_time(service: Service, work: Awaitable[T]) -> T:
     """Return the result of the work, or refuse after the time that one request may take."""
-    seconds = service.limits.seconds
     try:
-        return await asyncio.wait_for(work, seconds)
+        return await asyncio.wait_for(work, service.limits.seconds)
     except asyncio.TimeoutError:
-        service.metrics.rejects.labels("time").inc()
-        detail = f"no answer within {seconds:.0f} seconds; ask for less, or try again when the server is less busy"
-        raise Problem(503, detail, retry_after=5) from None
+        raise service.too_late() from None
 
 
 def _json(content: bytes) -> Response:
