@@ -13,6 +13,7 @@ import pytest
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index
 from neuroseqret.methods import registry
+from neuroseqret.models.plain_metric import FEW, PlainMetric
 from neuroseqret.models.self_attention import group_probabilities
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.without_torch import SelfWithoutTorch
@@ -53,12 +54,38 @@ def test_the_embeddings_are_those_of_the_model(
     model.save(tmp_path / "model")
     light = registry.load_to_embed(tmp_path / "model")
     assert isinstance(light, SelfWithoutTorch)
+    assert len(CORPUS) > 2 * FEW
     for role in ("query", "corpus"):
-        wanted = model.embed(CORPUS, role)
+        wanted = model.embed(CORPUS, role)  # by torch: they are many
         np.testing.assert_allclose(light.embed(CORPUS, role), wanted, atol=2e-6)
+        for rows in (slice(3, 4), slice(0, FEW), slice(5, 6 + FEW)):
+            for either in (light, model):
+                np.testing.assert_allclose(either.embed(CORPUS[rows], role), wanted[rows], atol=2e-6)
     np.testing.assert_allclose(light.as_query(wanted), model.as_query(wanted), atol=2e-6)
     assert light.embed(CORPUS[:0], "query").shape == (0, model.dimension)
     assert light.score_is_cosine
+
+
+def test_after_training_again_few_sequences_get_the_new_embeddings() -> None:
+    model = SelfAttention(**SHORT).fit(QUERIES, CORPUS)
+    before = model.embed(CORPUS[:1])
+    model.fit(QUERIES, CORPUS, seed=1)
+    after = model.embed(CORPUS[:1])
+    assert before.shape != after.shape or not np.allclose(before, after, atol=1e-3)
+    np.testing.assert_allclose(after, model.embed(CORPUS)[:1], atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["projections.0.first", "projections.0.second_bias", "groups.classifiers.0.weight", "groups.classifiers.0.bias"],
+)
+def test_arrays_that_do_not_fit_are_refused_before_compiled_loops_read_them(name: str) -> None:
+    metric = SelfAttention(**settings()).fit(QUERIES, CORPUS).network.metric
+    arrays = {n: tensor.numpy() for n, tensor in metric.state_dict().items()}
+    PlainMetric(arrays, metric.settings, metric.layout)
+    arrays[name] = arrays[name][..., :-1]
+    with pytest.raises(ValueError, match="does not map"):
+        PlainMetric(arrays, metric.settings, metric.layout)
 
 
 @pytest.mark.parametrize("preset", ["neural", "paper-literal"])

@@ -43,7 +43,10 @@ class EventColumns:
     def _flat(self, name: str) -> npt.NDArray[Any]:
         """Return the flat values of a list column, without a copy."""
         column = self._table.column(name).chunk(0)
-        return column.flatten().to_numpy(zero_copy_only=True)
+        if column.null_count:  # the values of a null list do not count
+            return column.flatten().to_numpy(zero_copy_only=True)
+        edges = column.offsets.to_numpy()
+        return column.values.to_numpy(zero_copy_only=True)[edges[0] : edges[-1]]
 
     @cached_property
     def times(self) -> FloatArray:
@@ -64,7 +67,7 @@ class EventColumns:
     @cached_property
     def lengths(self) -> IntArray:
         """Number of events of each sequence: (n,)."""
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]
 
     @property
     def ids(self) -> pa.LargeStringArray:

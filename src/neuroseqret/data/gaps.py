@@ -36,6 +36,11 @@ def gaps_of(sequences: EventSequences) -> FloatArray:
 def _gaps_by_row(sequences: EventSequences) -> tuple[IntArray, FloatArray]:
     """Return the rows that have a positive gap, and the median of each row's positive gaps."""
     some = sequences[:_SOME]
+    if len(some) == 1:  # a query: no rows to tell apart
+        gaps = some.times[1:] - some.times[:-1]
+        gaps = np.sort(gaps[gaps > 0])
+        middle = (gaps[[(len(gaps) - 1) // 2]] + gaps[[len(gaps) // 2]]) / 2 if len(gaps) else gaps
+        return np.zeros(len(middle), np.int64), middle
     gaps = np.diff(some.times)
     row = np.repeat(np.arange(len(some)), some.lengths)
     kept = (row[1:] == row[:-1]) & (gaps > 0)
@@ -86,7 +91,7 @@ def wrong_gaps(
     gaps = gaps_of(sequences) if known is not None else np.empty(0)
     if known is None or not len(gaps):
         return None
-    usual, found = known[1], float(np.median(gaps))
+    usual, found = known[1], float(gaps[0] if len(gaps) == 1 else np.median(gaps))
     if _usual(np.array(found), known):
         return None
     ratio = found / usual

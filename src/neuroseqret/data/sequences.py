@@ -164,6 +164,8 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
             return self._row(range(len(self))[int(key)])
         if isinstance(key, slice):
             begin, stop, step = key.indices(len(self))
+            if step == 1 and begin == 0 and stop == len(self):
+                return self  # immutable, and what it has cached stays
             if step == 1:
                 return self._like(self._table.slice(begin, max(stop - begin, 0)))
             return self[np.arange(begin, stop, step)]

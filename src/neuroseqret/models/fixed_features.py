@@ -13,7 +13,7 @@ import numpy as np
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.models.presets import PARTS, Part
 from neuroseqret.processes.convolution_bank import POOLINGS, ConvolutionBank
-from neuroseqret.processes.markov_renewal import Features, MarkovRenewal
+from neuroseqret.processes.markov_renewal import Features, MarkovRenewal, log_gaps
 
 BANK_SCALE = 0.5  # of the features of the bank against those of the tables, which are fewer
 
@@ -42,12 +42,15 @@ def fixed_features(
     bank: ConvolutionBank | None, markov: MarkovRenewal | None, sequences: EventSequences
 ) -> Features | None:
     """Return the features that need no training, bank before tables: (sequences, features); None if there are none."""
-    parts = []
+    known = bank if bank is not None else markov
+    if known is None:
+        return None
+    gaps, parts = log_gaps(sequences, known.scale), []  # both have the time scale of their corpus
     if bank is not None:
-        parts.append(bank.features(sequences) * np.float32(BANK_SCALE))
+        parts.append(bank.features(sequences, gaps) * np.float32(BANK_SCALE))
     if markov is not None:
-        parts.append(markov.features(sequences))
-    return np.concatenate(parts, axis=1) if parts else None
+        parts.append(markov.features(sequences, gaps))
+    return np.concatenate(parts, axis=1)
 
 
 def fixed_sizes(bank: ConvolutionBank | None, markov: MarkovRenewal | None) -> dict[Part, int]:

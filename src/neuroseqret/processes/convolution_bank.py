@@ -83,16 +83,19 @@ class ConvolutionBank:
 
         return {name: torch.from_numpy(array) for name, array in self._arrays.items()}
 
-    def features(self, sequences: EventSequences) -> Features:
-        """Return the statistics z-scored by the corpus, clipped to +-5, 0 if there are none: (sequences, size)."""
-        found = self.statistics(sequences)
+    def features(self, sequences: EventSequences, gaps: FloatArray | None = None) -> Features:
+        """Return the statistics z-scored by the corpus, clipped to +-5, 0 if there are none: (sequences, size).
+
+        `gaps` are the `log_gaps` of the sequences, if they are known.
+        """
+        found = self.statistics(sequences, gaps)
         loops.standardise(found, self._arrays["mean"], self._arrays["weight"], np.float32(_FAR))
         return found
 
-    def statistics(self, sequences: EventSequences) -> Features:
+    def statistics(self, sequences: EventSequences, gaps: FloatArray | None = None) -> Features:
         """Return the pooled outputs before the z-score, NaN if there are none: (sequences, size)."""
         found = np.empty((len(sequences), self.size), np.float32)
-        loops.pooled(*self._events(sequences), *self._kernels(), self._arrays["bias"], found)
+        loops.pooled(*self._events(sequences, gaps), *self._kernels(), self._arrays["bias"], found)
         return found
 
     def event_shares(self, sequence: EventSequences) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -127,10 +130,13 @@ class ConvolutionBank:
 
     # ---------------------------------------------------------------- inside
 
-    def _events(self, sequences: EventSequences) -> tuple[IntArray, Features, Features, npt.NDArray[np.int32], int]:
+    def _events(
+        self, sequences: EventSequences, gaps: FloatArray | None = None
+    ) -> tuple[IntArray, Features, Features, npt.NDArray[np.int32], int]:
         """Return offsets, log gaps (NaN if there is none), values (columns, events), marks, number of known marks."""
-        gaps = log_gaps(sequences, self.scale).astype(np.float32)
-        return sequences.offsets, gaps, self.values.of(sequences), sequences.marks, self.marks
+        gaps = log_gaps(sequences, self.scale) if gaps is None else gaps
+        values = self.values.of(sequences)
+        return sequences.offsets, gaps.astype(np.float32), values, sequences.marks, self.marks
 
     def _kernels(self) -> tuple[npt.NDArray[Any], ...]:
         return tuple(self._arrays[name] for name in ("codes", "begin", "channel", "offset", "tap", "span"))

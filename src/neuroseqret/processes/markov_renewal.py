@@ -75,6 +75,7 @@ _TABLES = (
     _Table("gap_triples", TIMES, loops.STEPS),
     _Table("parts_of_window", TIMES, loops.EVENTS),
 )
+_TOTALS = np.array([table.total for table in _TABLES])
 
 
 @dataclass(frozen=True)
@@ -158,28 +159,31 @@ class MarkovRenewal:
 
         return {name: torch.from_numpy(array) for name, array in self._arrays.items()}
 
-    def features(self, sequences: EventSequences) -> Features:
-        """Return the statistics centred, whitened and clipped to +-5: (sequences, size)."""
-        found = self.statistics(sequences)
+    def features(self, sequences: EventSequences, gaps: FloatArray | None = None) -> Features:
+        """Return the statistics centred, whitened and clipped to +-5: (sequences, size).
+
+        `gaps` are the `log_gaps` of the sequences, if they are known.
+        """
+        found = self.statistics(sequences, gaps)
         found -= self._arrays["mean"]
         found *= self._arrays["weight"]
         return np.clip(found, -_FAR, _FAR, out=found)
 
     # ---------------------------------------------------------------- statistics
 
-    def statistics(self, sequences: EventSequences) -> Features:
+    def statistics(self, sequences: EventSequences, gaps: FloatArray | None = None) -> Features:
         """Return the square roots of the shares of every table, and the moments, before centring: (sequences, size)."""
-        begin = np.concatenate([[0], np.cumsum(self._table_sizes())])
+        begin, offsets = np.cumsum([0, *self._table_sizes()]), sequences.offsets
+        gaps = log_gaps(sequences, self.scale) if gaps is None else gaps
         found = np.zeros((len(sequences), begin[-1] + 2 * self._timed_classes + loops.MOMENTS), np.float32)
-        for rows in _blocks(sequences.offsets):
-            self._count(sequences[rows], begin, found[rows])
+        for rows in _blocks(offsets):
+            self._count(sequences[rows], gaps[offsets[rows.start] : offsets[rows.stop]], begin, found[rows])
         return found
 
-    def _count(self, sequences: EventSequences, begin: IntArray, found: Features) -> None:
+    def _count(self, sequences: EventSequences, gaps: FloatArray, begin: IntArray, found: Features) -> None:
         """Fill `found` with the statistics of some sequences; table t has the columns begin[t] to begin[t + 1]."""
-        events, offsets = self._events(sequences), sequences.offsets
-        totals = np.array([table.total for table in _TABLES])
-        loops.roots_of_shares(offsets, events.cells, begin, totals, events.gapped, found)
+        events, offsets = self._events(sequences, gaps), sequences.offsets
+        loops.roots_of_shares(offsets, events.cells, begin, _TOTALS, events.gapped, found)
         of_marks, rest = found[:, begin[-1] : -loops.MOMENTS], found[:, -loops.MOMENTS :]
         loops.means_per_mark(offsets, events.marks, events.gaps, events.own, self._timed_classes, of_marks)
         first, last = sequences.first_and_last()
@@ -192,7 +196,7 @@ class MarkovRenewal:
         Return the part of each event (events, size), the remainder (size,), and the entry of `PARTS` that each feature
         belongs to (size,). The events counted in a cell, or in a mean per mark, get equal parts of it.
         """
-        number, events = len(sequence.times), self._events(sequence)
+        number, events = len(sequence.times), self._events(sequence, log_gaps(sequence, self.scale))
         counted, kinds = [], []
         for table, cells, size in zip(_TABLES, events.cells, self._table_sizes(), strict=True):
             ones = np.zeros((number, size))
@@ -217,10 +221,9 @@ class MarkovRenewal:
         shares *= kept
         return shares, features - shares.sum(0), np.concatenate(kinds)
 
-    def _events(self, sequences: EventSequences) -> _Events:
-        """Compute the gaps and cells of all events."""
+    def _events(self, sequences: EventSequences, gaps: FloatArray) -> _Events:
+        """Compute the cells of all events."""
         offsets, marks, edges = sequences.offsets, sequences.marks, self._arrays
-        gaps = log_gaps(sequences, self.scale)
         own, mean, gapped = loops.own_gaps(offsets, gaps)
         cells = np.empty((len(_TABLES), len(gaps)), np.int64)
         classes = self._marks_as("mark_classes", marks)

@@ -125,7 +125,8 @@ class Inputs:
 def gaps_of(sequences: EventSequences) -> FloatArray:
     """Return the gap before every event: (events,); NaN for a first event at the start of its window."""
     times, offsets = sequences.times, sequences.offsets
-    gaps = np.diff(times, prepend=times[:1])
+    gaps = np.empty_like(times)
+    np.subtract(times[1:], times[:-1], out=gaps[1:])
     filled = sequences.lengths > 0
     first = offsets[:-1][filled]
     begun = times[first] - sequences.observed()[0][filled]

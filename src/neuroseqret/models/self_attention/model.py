@@ -26,8 +26,10 @@ from neuroseqret.models.base import Embedder, Resumable, Role, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
 from neuroseqret.models.devices import usable
 from neuroseqret.models.fixed_features import fixed_features, fixed_sizes
+from neuroseqret.models.plain_metric import FEW, PlainMetric
 from neuroseqret.models.presets import SelfAttentionSettings, settings_of
 from neuroseqret.models.self_attention.fitting import Fitting, unwarped, with_similarity
+from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.network import MAX_EVENTS, RelevanceNetwork
 from neuroseqret.models.self_attention.vectors import CROPS, affordable_rows, some_rows
 from neuroseqret.processes.convolution_bank import ConvolutionBank
@@ -67,6 +69,7 @@ class SelfAttention(Embedder, Resumable):
 
     def __init__(self, preset: str = "default", **overrides: Any) -> None:
         super().__init__(settings_of(preset, overrides), preset)
+        self._plain: tuple[Metric, PlainMetric] | None = None
 
     # ---------------------------------------------------------------- learn
 
@@ -146,6 +149,7 @@ class SelfAttention(Embedder, Resumable):
         """
         self._require_fitted()
         self.network.to(usable(device))
+        self._plain = None  # the network has new memory
         return self
 
     @torch.inference_mode()
@@ -154,8 +158,24 @@ class SelfAttention(Embedder, Resumable):
         self._require_fitted()
         embedded = np.empty((len(many), self.dimension), np.float32)
         for rows, vectors in self.vectors(many, role):
-            embedded[rows] = self.network.metric(vectors, role).cpu().numpy()
+            embedded[rows] = self._embedded(vectors, role)
         return embedded
+
+    def _embedded(self, vectors: Tensor, role: Role) -> Scores:
+        """Return the embeddings of whitened vectors; a few of them need no torch, which is slow to call."""
+        if len(vectors) <= FEW and vectors.device.type == "cpu" and vectors.dtype == torch.float32:
+            return self._plain_metric(vectors.numpy(), role)
+        found: Scores = self.network.metric(vectors, role).cpu().numpy()
+        return found
+
+    @property
+    def _plain_metric(self) -> PlainMetric:
+        """The metric with numpy, which shares the memory of the metric of the network."""
+        metric = self.network.metric
+        if self._plain is None or self._plain[0] is not metric:
+            arrays = {name: tensor.numpy() for name, tensor in metric.state_dict().items()}
+            self._plain = metric, PlainMetric(arrays, self.settings.projection, metric.layout)
+        return self._plain[1]
 
     @torch.inference_mode()
     def as_query(self, embeddings: Scores) -> Scores:
