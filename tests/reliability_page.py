@@ -33,7 +33,7 @@ PROMISES = {
             "what was not is there completely or not at all; a search finds what is stored, as after a rebuild from "
             "nothing. Changes are `add`, `upsert`, `remove`, `compact`, a rebuild, `create`, saving a model or a "
             "checkpoint, and feedback; a server to which a client writes; and four writers beside two readers, of whom "
-            "some are killed. `create` makes an empty index, then it adds the corpus: that is another commit.",
+            "some are killed. `create` makes the index with its first batch, or nothing.",
             (_TORTURE,),
             ("torture/kill-*", "torture/moment-*"),
         ),
@@ -45,8 +45,7 @@ PROMISES = {
         ),
         Promise(
             "A file-system call fails, once or from then on (input/output error, full disk, read-only disk, permission "
-            "denied): the change is refused with one line and nothing of it stays, or it is made. A refused `create` "
-            "may leave an empty index, which `add` fills.",
+            "denied): the change is refused with one line and nothing of it stays, or it is made.",
             (_TORTURE, "tests/index/test_failed_writes.py::test_a_file_whose_last_write_was_lost"),
             ("torture/fail-*",),
         ),

@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,8 +59,10 @@ class BucketPlace:
         self.folder = cache_folder() / "indexes" / f"{bucket.url.rpartition('/')[2][:40]}-{name}"
 
     @classmethod
-    def create(cls, bucket: Bucket, model: Path, config: IndexConfig) -> BucketPlace:
-        """Write the model of a folder and an empty store, then `index.json`, which makes them the index."""
+    def create(
+        cls, bucket: Bucket, model: Path, config: IndexConfig, begin: Callable[[BucketPlace, BucketStore], object]
+    ) -> BucketPlace:
+        """Write the model of a folder and a store that `begin` fills, then `index.json`, which makes them the index."""
         if config.engine is not None:
             raise UserError("an index in an object store finds its candidates itself; leave out the engine")
         if bucket.get(CONFIG) is not None:
@@ -68,8 +71,9 @@ class BucketPlace:
         try:
             for file in model.iterdir():
                 made.content.put(f"model/{file.name}", file.read_bytes())
-            BucketStore.make(made.content.below("store"), rows.base_schema(config.dimension))
+            store = BucketStore.make(made.content.below("store"), rows.base_schema(config.dimension))
             made._check_conditional_puts()
+            begin(made, store)
         except BaseException:
             made._remove_content()
             raise

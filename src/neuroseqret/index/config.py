@@ -97,7 +97,12 @@ def create_folder(folder: Path, fill: Callable[[Path], IndexConfig]) -> IndexCon
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: exists and is not empty; choose another folder")
     with new_folder(folder, CONFIG) as temporary:
-        config = fill(temporary)
+        try:
+            config = fill(temporary)
+        except UserError as error:
+            if str(temporary) not in str(error):
+                raise
+            raise UserError(str(error).replace(str(temporary), str(folder))) from error  # the other one is gone
         (temporary / CONFIG).write_text(config.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return config
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -105,8 +106,9 @@ class Index:
     ) -> Index:
         """Make an index for a model (or a model folder), and add the sequences of `corpus` if it is given.
 
-        `corpus` and `columns` are as in `add`: the empty index is there first, then every batch is one commit. After an
-        error or an interruption, go on with `add`.
+        `corpus` and `columns` are as in `add`. The index is there when its first batch is: an error before that leaves
+        nothing behind. Every later batch is a commit of its own; after an error or an interruption, go on with `add`.
+        With an engine, the empty index is there first.
 
         `settings` are the fields of `IndexSettings`: `candidates` (`auto`, `exhaustive`, `cells`, `buckets`,
         `hamming`), `fraction`, `at_least`, `hash`, `hash_preset`, `bits`, `tables`, `table_bits`, and for sub-sequence
@@ -117,15 +119,20 @@ class Index:
         """
         check_not_forked()
         embedder = embedder_of(model if isinstance(model, RelevanceModel) else methods.load(model))
+        batches = iter(()) if corpus is None else batches_of(corpus, columns)
+        first = list(islice(batches, 1))
+
+        def begin(folder: Path, config: IndexConfig, store: Store, place: BucketPlace | None) -> None:
+            cls(folder, config, store, embedder, place).add(first)
+
         if (url := bucket_url(folder)) is not None:
-            place = make_in_bucket(embedder, url, engine, settings)
+            place = make_in_bucket(embedder, url, engine, settings, begin)
             made = cls(place.folder, place.config, place.store(), embedder, place)
         else:
             target = Path(folder)
-            config = make_folder(embedder, target, engine, settings)
+            config = make_folder(embedder, target, engine, settings, begin)
             made = cls(target, config, LanceStore.open(target / "store"), embedder)
-        if corpus is not None:
-            made.add(corpus, columns=columns)
+        made.add(batches if engine is None else chain(first, batches))
         return made
 
     @classmethod

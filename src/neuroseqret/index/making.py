@@ -1,4 +1,4 @@
-"""A new index folder: the model, an empty store, the settings, and the engine's collection if there is one."""
+"""A new index: the model, the store with its first rows, the settings, and the engine's collection if there is one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from neuroseqret.index.config import IndexConfig, create_folder, make_settings
 from neuroseqret.index.engines import check_address, open_engine
 from neuroseqret.index.engines.codes import HASH_FILE
 from neuroseqret.index.lance_store import LanceStore
+from neuroseqret.index.store import Store
 from neuroseqret.models.base import Embedder, RelevanceModel
 from neuroseqret.models.model_folder import SavedModel, read_saved
 from neuroseqret.storage.bucket import Bucket
+
+#: Adds the first rows to the store that is being made, in a folder: what becomes visible has them or is not there.
+Begin = Callable[[Path, IndexConfig, Store, BucketPlace | None], object]
 
 
 def embedder_of(model: RelevanceModel) -> Embedder:
@@ -31,26 +35,40 @@ def embedder_of(model: RelevanceModel) -> Embedder:
     return model
 
 
-def make_folder(embedder: Embedder, folder: Path, engine: str | None, settings: dict[str, Any]) -> IndexConfig:
-    """Write the folder of an empty index, whole or not at all, and return its configuration."""
+def make_folder(
+    embedder: Embedder, folder: Path, engine: str | None, settings: dict[str, Any], begin: Begin
+) -> IndexConfig:
+    """Write the folder of an index, whole or not at all, and return its configuration.
+
+    With an engine it is empty at first: only an index that is there can be brought in line if the engine fails.
+    """
     config_for = _configuration(embedder, engine, settings)
 
     def fill(temporary: Path) -> IndexConfig:
         config = config_for(read_saved(embedder.save(temporary / "model")))
-        LanceStore.create(temporary / "store", rows.base_schema(config.dimension))
-        if engine is not None:
+        store = LanceStore.create(temporary / "store", rows.base_schema(config.dimension))
+        if engine is None:
+            begin(temporary, config, store, None)
+        else:
             open_engine(engine, config, folder / HASH_FILE).make()
         return config
 
     return create_folder(folder, fill)
 
 
-def make_in_bucket(embedder: Embedder, url: str, engine: str | None, settings: dict[str, Any]) -> BucketPlace:
-    """Write an empty index to an object store, whole or not at all."""
+def make_in_bucket(
+    embedder: Embedder, url: str, engine: str | None, settings: dict[str, Any], begin: Begin
+) -> BucketPlace:
+    """Write an index to an object store, whole or not at all."""
     config_for = _configuration(embedder, engine, settings)
     with tempfile.TemporaryDirectory() as temporary:
         saved = embedder.save(Path(temporary) / "model")
-        return BucketPlace.create(Bucket(url), saved, config_for(read_saved(saved)))
+        return BucketPlace.create(
+            Bucket(url),
+            saved,
+            config_for(read_saved(saved)),
+            lambda place, store: begin(place.folder, place.config, store, place),
+        )
 
 
 def _configuration(
