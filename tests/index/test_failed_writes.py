@@ -102,7 +102,7 @@ def test_a_create_that_fails_leaves_nothing(tiny, tmp_path, monkeypatch):
         with pytest.raises(UserError, match=f"^{target}/store: no space left") as caught:
             Index.create(tiny, target, corpus)
     assert "\n" not in str(caught.value)
-    with pytest.raises(UserError, match="mark .9. is unknown"):
+    with pytest.raises(UserError, match="mark '9' is unknown"):
         Index.create(tiny, target, [([0.0, 1.0], [0, 9])])
     assert list(tmp_path.iterdir()) == []
     assert len(Index.create(tiny, target, corpus)) == 10
@@ -110,6 +110,6 @@ def test_a_create_that_fails_leaves_nothing(tiny, tmp_path, monkeypatch):
 
 def test_a_create_that_fails_later_keeps_the_batches_before(tiny, tmp_path):
     good, bad = naive.some_sequences(10), EventSequences.from_lists([([0.0, 1.0], [0, 9])])
-    with pytest.raises(UserError, match="mark .9. is unknown"):
+    with pytest.raises(UserError, match="mark '9' is unknown"):
         Index.create(tiny, tmp_path / "index", iter([good, bad]))
     assert len(Index.open(tmp_path / "index", tiny)) == 10
