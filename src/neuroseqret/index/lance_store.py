@@ -47,6 +47,8 @@ Check = Callable[["LanceDataset"], None]
 class LanceStore:
     """A `Store` in a folder. Its threads may share one: an open dataset is never changed, only exchanged."""
 
+    _known: tuple[LanceDataset, dict[str, tuple[LanceFragment, int]]] | None = None  # the parts of a version
+
     def __init__(self, folder: Path, dataset: LanceDataset) -> None:
         self.folder: Path | str = folder  # what messages name
         self._dataset, self._files = dataset, LanceFiles(folder, TABLE)
@@ -176,8 +178,7 @@ class LanceStore:
             ).to_batches()
 
     def parts(self) -> dict[str, int]:
-        with explained(self.folder, "read"):
-            return {_name(one): one.metadata.num_rows for one in self._dataset.get_fragments()}
+        return {name: rows for name, (_, rows) in self._named().items()}
 
     def removed(self, parts: Collection[str]) -> npt.NDArray[np.int64]:
         fragments = self._fragments(parts)
@@ -191,7 +192,20 @@ class LanceStore:
         return serials
 
     def _fragments(self, parts: Collection[str]) -> list[LanceFragment]:
-        return [one for one in self._dataset.get_fragments() if _name(one) in parts]
+        return [fragment for name, (fragment, _) in self._named().items() if name in parts]
+
+    def _named(self) -> dict[str, tuple[LanceFragment, int]]:
+        """Return the fragments and their numbers of rows by name; made once per version, as each takes time.
+
+        The name is the first file, since numbers of fragments can be used again.
+        """
+        dataset, known = self._dataset, self._known
+        if known is None or known[0] is not dataset:
+            with explained(self.folder, "read"):
+                described = [(one, one.metadata) for one in dataset.get_fragments()]
+            named = {str(about.files[0].path): (one, about.num_rows) for one, about in described}
+            self._known = known = dataset, named
+        return known[1]
 
     def count(self) -> int:
         with explained(self.folder, "read"):
@@ -276,11 +290,6 @@ class LanceStore:
             if dataset.version != before + 1:
                 raise Conflict(f"version {dataset.version - 1} is there, the change is based on {before}")
         return table
-
-
-def _name(fragment: LanceFragment) -> str:
-    """Return the name of a part: its first file, since numbers of fragments can be used again."""
-    return str(fragment.metadata.files[0].path)
 
 
 def _append(dataset: LanceDataset, rows: pa.Table) -> Any:
