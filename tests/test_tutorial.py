@@ -66,7 +66,7 @@ def test_the_model_of_the_tutorial_is_good(outputs):
 
 def test_searches_answer(outputs):
     folder, said = outputs
-    answers = json.loads(find(said, "search index today.parquet"))
+    answers = json.loads(find(said, "search index today.csv"))
     assert len(answers) == 6
     assert all(len(answer["hits"]) == 3 for answer in answers)
     # What is found are customers and parts of their histories, by their own names.
@@ -85,7 +85,7 @@ def test_the_pages_show_the_json_that_is_written(outputs):
     assert evaluated["methods"]["model"].keys() == figures["methods"]["model"].keys()
     assert evaluated["significance"].keys() == figures["significance"].keys()
     ((shown,),) = (json.loads(text) for text in blocks("json", TUTORIAL.with_name("search.md")))
-    answer = json.loads(find(said, "search index today.parquet"))[0]
+    answer = json.loads(find(said, "search index today.csv"))[0]
     assert shown.keys() == answer.keys()
     assert shown["hits"][0].keys() == answer["hits"][0].keys()
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
+from unittest.mock import patch
 
+import numpy as np
 import pytest
+from rich.console import Console
 
 from cli.calling import call
 from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.baselines.histogram_metric import HistogramMetric
+from neuroseqret.cli.evaluate import table
 from neuroseqret.evaluation import evaluate as evaluating
+from neuroseqret.evaluation.protocol import make_task
+from neuroseqret.evaluation.report import Report
+from neuroseqret.evaluation.runner import Result
+from neuroseqret.evaluation.scoring import answer_from
+from neuroseqret.methods.registry import BASELINES, MODELS
 from neuroseqret.readers.data_folder import write_folder
 from simulated import simulate
 
@@ -35,7 +45,7 @@ def test_table_json_and_runs(data, tmp_path):
     assert (written["split"], written["queries"], written["seed"]) == ("test", 9, 2)
     assert list(written["methods"]) == ["random", "histogram"]
     for name, figures in written["methods"].items():
-        row = next(line for line in done.stdout.splitlines() if f" {name} " in line)
+        row = next(line for line in done.stdout.splitlines() if line.split()[:1] == [name])
         assert f"{100 * figures['AP']:.1f}" in row
     assert {p.name for p in (tmp_path / "runs").iterdir()} == {"random.run", "histogram.run", "per_query.parquet"}
     assert not list(tmp_path.glob(".*"))  # nothing half-written stays
@@ -144,3 +154,17 @@ def test_places_that_cannot_be_written_are_refused_before_the_work(data, tmp_pat
         done = call("evaluate", str(data), option, str(tmp_path / "notes"))
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
         assert line in done.stderr
+
+
+def test_names_of_methods_stay_whole_in_80_columns(sets):
+    """Also where every figure is 100.0 with two signs, and the times are long."""
+    task = make_task(*sets(groups=3, per_group=10, queries_per_group=8))
+    perfect = (np.array(task.queries.groups)[:, None] == np.array(task.corpus.groups)).astype(np.float32)
+    results = [Result(name, answer_from(perfect, task), 12345.6, cached=True) for name in (*BASELINES, *MODELS)]
+    report = Report("toy", task, results)
+    console = Console(width=80, file=StringIO())
+    with patch.object(Report, "marks", lambda *_: "†▲"):
+        console.print(table(report))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {line.split()[0] for line in lines if "100.0†▲" in line} == {result.name for result in results}

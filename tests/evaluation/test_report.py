@@ -54,10 +54,18 @@ def test_in_a_notebook_it_is_the_table(report):
     lines = repr(report).splitlines()
     assert lines[0] == "toy, test: 80 queries, full ranking, corpus seen"
     assert lines[1].split() == list(MEASURES)
-    assert [line.split()[0] for line in lines[2:]] == [result.name for result in report.results]
-    assert lines[2].split()[1] == f"{100 * report.results[0].mean('AP'):.1f}▼"
-    assert lines[-1].endswith("failed: series too short")
-    assert len({len(line) for line in lines[1:-1]}) == 1
+    rows, legend = lines[2 : 2 + len(report.results)], lines[2 + len(report.results) :]
+    assert [line.split()[0] for line in rows] == [result.name for result in report.results]
+    assert rows[0].split()[1] == f"{100 * report.results[0].mean('AP'):.1f}▼"
+    assert rows[-1].endswith("failed: series too short")
+    assert len({len(line) for line in rows[:-1]}) == 1
+    assert max(map(len, legend)) <= 80
+    said = " ".join(legend)
+    assert said == (
+        "Means in percent. Significant at 5% (paired randomisation test, Holm's correction): † better than the second "
+        "best, ▲ better and ▼ worse than histogram."
+    )
+    assert said in " ".join(report._repr_html_().replace("&#x27;", "'").split())
 
 
 def test_a_clear_winner_gets_the_dagger(report):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -84,6 +85,18 @@ def test_the_folder(report, tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(UserError, match=r"mine: exists and holds no index\.html"):
         write_page(report, tmp_path / "mine")
+
+
+def test_the_best_method_is_compared_with_every_other_one(report):
+    """Not with the baseline alone; what is less interesting is folded, and chance is left out."""
+    answers = report.results[0].answers
+    more = [Result(name, answers, 1.0) for name in ("gru", "random", "mass")]
+    found = page(Report("toy", report.task, [*report.results[:2], *more]))
+    best, others = EVIL, ["histogram", "gru", "mass"]
+    headings = re.findall(r"<details( open)?><summary><h2>(.*?) against (.*?)</h2>", found)
+    assert [(unescape(mine), unescape(other)) for _, mine, other in headings] == [(best, other) for other in others]
+    assert [bool(unfolded) for unfolded, _, _ in headings] == [True, False, False]
+    assert found.count("Where they differ most") == len(others)
 
 
 def test_nothing_to_compare_with(report):

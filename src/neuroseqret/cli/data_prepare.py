@@ -11,7 +11,7 @@ import typer
 
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress, remarks
-from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, REPAIR, TIME_FORMAT, read_repaired
+from neuroseqret.cli.event_files import COLUMNS, FORCE, FORMAT, PICKLE, REPAIR, TIME_FORMAT, column_map, read_repaired
 from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
@@ -80,6 +80,7 @@ def prepare(
     ),
     repair: str | None = REPAIR,
     allow_pickle: bool = PICKLE,
+    force: bool = FORCE,
     as_json: bool = typer.Option(False, "--json", help="Print the counts of the data folder as JSON."),
 ) -> None:
     """Make a data folder to train and evaluate on.
@@ -95,6 +96,15 @@ def prepare(
     if (file is None) == (name is None):
         raise UserError(f"nothing to prepare; give either NAME and RAW_DIR (NAME is {SETS}) or --from FILE")
     check_replaceable(out, *HOLDS)  # before the work, not after it
+    asked = {
+        "set": name, "file": None if file is None else file.name, "relevance": relevance, "variant": variant,
+        "events": events, "min_events": min_events, "marks": marks, "most": most, "query_share": query_share,
+        "seed": seed, "format": format, "columns": column_map(column), "time_format": time_format,
+        "time_unit": time_unit, "repair": repair,
+    }  # fmt: skip
+    asked = {option: value for option, value in asked.items() if value is not None}
+    if not force:
+        _check_same(out, asked)
     if file is not None:
         named = {"variant": variant, "min_events": min_events, "marks": marks, "most": most}
         _only_for("the named sets, not for --from", **named)
@@ -108,7 +118,7 @@ def prepare(
             query_share=query_share,
             window_events=events,
             seed=seed,
-            meta={"title": f"from {file.name}"},
+            meta={"title": f"from {file.name}", "asked": asked},
         )
     else:
         recipes.module(str(name))  # report an unknown name before anything else
@@ -127,12 +137,30 @@ def prepare(
             query_share=query_share,
             seed=seed,
             progress=_recordings,
+            meta={"asked": asked},
             **options,
         )
     if as_json:
         typer.echo(json.dumps({"folder": str(made.path), **made.meta["counts"]}, indent=1))
         return
     _report(made)
+
+
+def _check_same(out: Path, asked: dict[str, Any]) -> None:
+    """Say that a data folder is replaced if the same command wrote it; raise a `UserError` if it is another one."""
+    from neuroseqret.readers.data_folder import CORPUS, META
+    from neuroseqret.readers.formats.canonical import read_meta
+
+    if not (out / CORPUS).exists():
+        return
+    meta = read_meta(out / META) if (out / META).exists() else {}
+    if meta.get("asked") != asked:
+        title = f" ({meta['title']})" if "title" in meta else ""
+        raise UserError(
+            f"{out}: holds another data folder{title}, or one made with other options; add --force to replace it, or "
+            "choose another --out"
+        )
+    remarks.print(f"{out}: the data folder there was made by the same command; replacing it", markup=False)
 
 
 def _only_for(what: str, **options: object) -> None:

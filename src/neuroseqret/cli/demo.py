@@ -71,7 +71,7 @@ def _run(fast: bool, out: Path) -> None:
     task = _task(data)
     model = _train(task, seconds, out)
     index = _index(model, task, out)
-    results = _evaluate(task, out)
+    results = _evaluate(task, seconds, out)
     speed = _time(index, task)
     _show_hits(index, task, results, out)
     _step(f"6. How good: {len(task.queries)} test queries, {len(task.corpus):,} unseen melodies")
@@ -196,11 +196,12 @@ def _index(model: Embedder, task: RankingTask, out: Path) -> Index:
 # ---------------------------------------------------------------- figures
 
 
-def _evaluate(task: RankingTask, out: Path) -> list[Result]:
+def _evaluate(task: RankingTask, seconds: float, out: Path) -> list[Result]:
     from neuroseqret.evaluation.runner import run
 
     _step("4. Evaluation: rank the whole corpus for every test query")
-    results = run(task, ["udtw", "histogram-metric", str((out / "model").resolve())], progress=progress)
+    methods = ["udtw", "histogram-metric", str((out / "model").resolve())]
+    results = run(task, methods, max_seconds=seconds, progress=progress)
     for result in results:
         if result.error:
             raise UserError(f"{NAMES.get(result.name, OURS)}: {result.error}")

@@ -7,7 +7,14 @@ from pathlib import Path
 import typer
 
 from neuroseqret.cli.console import print_json, progress, remarks
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
+from neuroseqret.cli.event_files import (
+    COLUMNS,
+    IN_ANY_FORMAT,
+    STRICT,
+    TIME_FORMAT,
+    UNKNOWN_MARKS,
+    file_options_as_in_training,
+)
 from neuroseqret.cli.places import DEVICE, device_named
 from neuroseqret.errors import UserError
 
@@ -65,7 +72,8 @@ def embed(
         loaded.to(device_named(device))
     role: Role = "query" if query else "corpus"
     count, known = 0, loaded.trained_card()
-    read = progress(scan_or_read(sequences, **file_options(column, time_format)), "embedding")
+    options = file_options_as_in_training(sequences, column, time_format, known)
+    read = progress(scan_or_read(sequences, **options), "embedding")
     numbered = (loaded.meaning.apply(batch, choice, sequences) for batch in read)
     batches = checked_gaps(numbered, known.typical_gaps, known.time_unit, strict=strict, file=sequences)
     if ray is not None:

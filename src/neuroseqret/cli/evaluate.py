@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -165,7 +166,8 @@ def table(report: Report) -> Table:
     ranked = "whole corpus" if task.protocol == "full" else "sampled lists"
     asked = f"{len(task.queries):,} {task.split} queries"
     title = f"{report.data}: {asked}, {ranked}, corpus {task.condition}, seed {task.seed}"
-    made = Table(title=escape(title), title_justify="left")
+    # Without lines between columns, names of 20 letters fit into 80 columns.
+    made = Table(title=escape(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     made.add_column("method", overflow="fold")
     for measure in MEASURES:
         made.add_column(measure, justify="right", no_wrap=True)
@@ -187,14 +189,8 @@ def _cell(report: Report, order: list[str], result: Result, measure: str) -> Tex
 
 def notes(report: Report) -> list[str]:
     """Return the notes below the table: how to read it, what was left out, why a method failed."""
-    from neuroseqret.evaluation.report import BAR, LEVEL
-
     task = report.task
-    test = "paired randomisation test" if report.test == "randomisation" else "Fisher's exact test on queries won"
-    lines = [
-        "In percent of the best possible value; the best is bold, the second best underlined. Significant at "
-        f"{LEVEL:.0%} ({test}, Holm's correction): † better than the second best, ▲ better and ▼ worse than {BAR}."
-    ]
+    lines = [f"In percent of the best possible value; the best is bold, the second best underlined. {report.signs}"]
     if task.left_out:
         lines.append(
             f"{task.left_out} {task.split} queries have nothing relevant in the ranked corpus and were left out."

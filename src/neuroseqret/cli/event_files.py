@@ -12,6 +12,7 @@ from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
     from neuroseqret.data.sequences import EventSequences
+    from neuroseqret.models.card import ModelCard
 
 COLUMNS = typer.Option(
     [],
@@ -19,7 +20,7 @@ COLUMNS = typer.Option(
     metavar="NAME=COLUMN",
     help="Which column of the file holds what: id, time, mark, group, start, end. For example id=USER, "
     "time=WHEN, mark=ACTION, group=CLASS. Write 'mark=' if the events have no marks. Repeat the option for each "
-    "column.",
+    "column. Where a model is used, columns of its training data, as told to 'data prepare', need not be told again.",
 )
 FORMAT = typer.Option(
     None,
@@ -49,9 +50,11 @@ UNKNOWN_MARKS = typer.Option(
     metavar="CHOICE",
     help="What to do with marks that the model never met: 'error', 'drop' the events, or 'keep' them as one mark.",
 )
+FORCE = typer.Option(False, "--force", help="Replace what --out holds, even if another command made it.")
 STRICT = typer.Option(
     False, "--strict", help="Stop if the times look like another unit than the model's, instead of warning."
 )
+_NEEDED = ("id", "time", "times", "mark", "marks")
 #: Appended to the help of files in commands with `--column`.
 IN_ANY_FORMAT = "in any known format"
 #: Appended to the help of files in commands without the options above.
@@ -93,6 +96,29 @@ def read_repaired(
 def file_options(column: list[str], time_format: str | None) -> dict[str, Any]:
     """Return the options of `read` that these options of the command line stand for."""
     return {"columns": column_map(column), "time_format": time_format}
+
+
+def file_options_as_in_training(
+    file: Path, column: list[str], time_format: str | None, card: ModelCard | None
+) -> dict[str, Any]:
+    """Return the options of `read`; without `--column` those that `data prepare` had, if the file has such columns.
+
+    A remark says so. Files of other kinds than one row per event are read as they are.
+    """
+    given = file_options(column, time_format)
+    if column or card is None or (card.columns is None and card.time_format is None):
+        return given
+    from neuroseqret.readers import columns_of_long_table
+    from neuroseqret.readers.formats.canonical import is_data_folder
+
+    there = [] if is_data_folder(file) else columns_of_long_table(file)
+    known = card.columns or {}
+    if not there or any(name is not None and name not in there for role, name in known.items() if role in _NEEDED):
+        return given
+    used = {role: name for role, name in known.items() if name is None or name in there}
+    words = " ".join(f"--column {role}={name or ''}" for role, name in used.items())
+    remarks.print(f"{file}: columns as in 'data prepare' of the training data: {words}", markup=False)
+    return {"columns": used or None, "time_format": time_format or card.time_format}
 
 
 def column_map(columns: list[str]) -> dict[str, str | None] | None:

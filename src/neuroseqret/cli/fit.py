@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import print_json, remarks
-from neuroseqret.cli.event_files import ANY_FORMAT
+from neuroseqret.cli.event_files import ANY_FORMAT, FORCE
 from neuroseqret.cli.numbers import finite
 from neuroseqret.errors import UserError
 
@@ -55,6 +55,7 @@ def fit(
     max_seconds: float | None = typer.Option(
         None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Train for at most about this long."
     ),
+    force: bool = FORCE,
     as_json: bool = typer.Option(False, "--json", help="Print what was learned, and where it is, as JSON."),
 ) -> None:
     """Train a model and write it to a folder.
@@ -66,7 +67,7 @@ def fit(
     """
     from neuroseqret.methods import registry as methods
     from neuroseqret.models.base import Resumable
-    from neuroseqret.models.model_folder import HOLDS
+    from neuroseqret.models.model_folder import CONFIG, HOLDS
     from neuroseqret.storage.files import check_replaceable
     from neuroseqret.training import ranks
 
@@ -81,6 +82,8 @@ def fit(
             raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
         folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback)
         method = methods.make(model, preset, **_first_stage(model, first))
+        if not force and (out / CONFIG).exists():
+            _check_same(out, method, folder, seed)
         if ranks.number() > 1 and not method.shares_training:
             raise UserError(f"the training of {model!r} cannot be shared by several processes; run it without torchrun")
         begun = time.monotonic()
@@ -89,9 +92,7 @@ def fit(
             remarks.print(f"continuing the run that was interrupted (its state is in {checkpoint})", markup=False)
         try:
             method.fit(
-                folder.queries,  # without any, a method that needs labels learns from sub-sequences
-                folder.corpus,
-                folder.relevance,
+                folder,  # without queries, a method that needs labels learns from sub-sequences
                 seed=seed,
                 max_seconds=max_seconds,
                 checkpoint=checkpoint if isinstance(method, Resumable) else None,
@@ -109,6 +110,24 @@ def fit(
         method.save(out)
         shutil.rmtree(checkpoint, ignore_errors=True)
     _report(method, data, out, time.monotonic() - begun, as_json, model=model, preset=preset, seed=seed)
+
+
+def _check_same(out: Path, method: RelevanceModel, folder: DataFolder, seed: int) -> None:
+    """Say that a model is replaced if the same command wrote it; raise a `UserError` if it is another one."""
+    from neuroseqret.models.model_folder import read_card
+
+    try:
+        card = read_card(out)
+    except UserError as error:
+        raise UserError(f"{error}; add --force to replace it, or choose another --out") from error
+    asked = (method.name, method.preset, method.settings.model_dump(mode="json"), seed, folder.corpus.fingerprint())
+    if (card.model, card.preset, card.settings, card.seed, card.corpus_fingerprint) != asked:
+        kind = f"{card.model!r} model" + (f" (preset {card.preset})" if card.preset else "")
+        raise UserError(
+            f"{out}: holds a {kind} with other settings, seed or data; add --force to replace it, or choose another "
+            "--out"
+        )
+    remarks.print(f"{out}: the model there was made with the same settings, seed and data; replacing it", markup=False)
 
 
 def _report(method: RelevanceModel, data: Path, out: Path, seconds: float, as_json: bool, **chosen: Any) -> None:

@@ -13,11 +13,19 @@ import typer
 
 from neuroseqret.cli.console import out, print_json, progress, remarks
 from neuroseqret.cli.embed import RAY
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
+from neuroseqret.cli.event_files import (
+    COLUMNS,
+    IN_ANY_FORMAT,
+    STRICT,
+    TIME_FORMAT,
+    UNKNOWN_MARKS,
+    file_options_as_in_training,
+)
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import SMALLEST, finite
 from neuroseqret.cli.places import (
     DEVICE,
+    card_of,
     device_named,
     meaning_of,
     move_model,
@@ -129,7 +137,8 @@ def create(
     if device is not None:
         device_named(device)  # report the error before anything is written
     card = read_card(model)
-    batches = _scan(corpus, card.meaning, file_options(column, time_format), unknown_marks)
+    options = file_options_as_in_training(corpus, column, time_format, card)
+    batches = _scan(corpus, card.meaning, options, unknown_marks)
     first = list(islice(batches, 1))  # report a bad file before anything is written
     if first and strict:
         check_gaps(first[0], card.typical_gaps, card.time_unit, strict=True, file=corpus)
@@ -162,7 +171,8 @@ def add(
     if ray is not None and device is not None:
         raise UserError("--device is about this machine; leave it out with --ray")
     move_model(index, device)
-    batches = _scan(corpus, meaning_of(index), file_options(column, time_format), unknown_marks)
+    options = file_options_as_in_training(corpus, column, time_format, card_of(index))
+    batches = _scan(corpus, meaning_of(index), options, unknown_marks)
     if ray is None:
         _add(index, batches, corpus, upsert, as_json, **strictness(index, strict))
         return

@@ -12,6 +12,7 @@ from neuroseqret.errors import UserError
 if TYPE_CHECKING:
     from neuroseqret.data.meaning import Meaning
     from neuroseqret.index import Index
+    from neuroseqret.models.card import ModelCard
     from neuroseqret.serving.client import RemoteIndex
 
 
@@ -38,6 +39,13 @@ def meaning_of(index: Index | RemoteIndex) -> Meaning:
     from neuroseqret.index import Index
 
     return index.config.meaning if isinstance(index, Index) else index.meaning
+
+
+def card_of(index: Index | RemoteIndex) -> ModelCard | None:
+    """Return the card of an index's model; None for a server, which keeps its own."""
+    from neuroseqret.index import Index
+
+    return index.card if isinstance(index, Index) else None
 
 
 def name_of(index: Index | RemoteIndex) -> str:

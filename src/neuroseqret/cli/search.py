@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from neuroseqret.cli.console import file_name_of, progress, remarks
-from neuroseqret.cli.event_files import COLUMNS, IN_ANY_FORMAT, STRICT, TIME_FORMAT, UNKNOWN_MARKS, file_options
+from neuroseqret.cli.event_files import (
+    COLUMNS,
+    IN_ANY_FORMAT,
+    STRICT,
+    TIME_FORMAT,
+    UNKNOWN_MARKS,
+    file_options_as_in_training,
+)
 from neuroseqret.cli.hits_output import FORMATS, print_hits
-from neuroseqret.cli.places import DEVICE, meaning_of, move_model, open_index, strictness
+from neuroseqret.cli.places import DEVICE, card_of, meaning_of, move_model, open_index, strictness
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -107,7 +114,8 @@ def search(
         asked = index.view().whole(ids) if isinstance(index, Index) else index.get(ids)
         found = index.search(id=ids, **options)
     else:
-        asked = _queries(index, sequences, query, limit, file_options(column, time_format), unknown_marks)
+        options_of_file = file_options_as_in_training(sequences, column, time_format, card_of(index))
+        asked = _queries(index, sequences, query, limit, options_of_file, unknown_marks)
         # Unknown marks are decided already, where the file is known.
         found = index.search(asked, **options, unknown_marks="keep", **strictness(index, strict))
     groups: list[str | None] = [None] * len(asked) if asked.groups is None else asked.groups.to_pylist()

@@ -79,6 +79,7 @@ def prepare(
     query_share: float | None = None,
     seed: int = 0,
     progress: Callable[..., Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> DataFolder:
     """Make the data folder `out` from the raw files in the folder `raw`, by the recipe of the set `name`."""
@@ -94,13 +95,14 @@ def prepare(
     given |= {"progress": progress} if "progress" in known else {}
     sequences = module(name).read(Path(raw), **given)
     paragraphs = (inspect.getdoc(module(name)) or "").split("\n\n")
-    meta = {
+    about = {
         "name": name,
         "title": recipe.title,
         "licence": recipe.licence,
         "group_meaning": recipe.group_meaning,
         "how": " ".join(" ".join(p.split()) for p in paragraphs[1:] if not p.startswith("Download")),
         "options": {k: v for k, v in {**known, **options}.items() if k not in ("seed", "progress")},
+        **(meta or {}),
     }
     made_of = "subsequences" if relevance == "groups" and sequences.groups is None else relevance
     return prepare_sequences(
@@ -110,7 +112,7 @@ def prepare(
         query_share=recipe.query_share if query_share is None and made_of == "groups" else query_share,
         last_third=recipe.last_third,
         seed=seed,
-        meta=meta,
+        meta=about,
         anonymous=True,
     )
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from html import escape
 from os import PathLike
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -56,7 +57,7 @@ class Report:
             raise UserError(f"no test is called {self.test!r}; there are {', '.join(get_args(Test))}")
 
     def __repr__(self) -> str:
-        """Return the table as plain text: means in points with their `marks`, or why a method failed."""
+        """Return the table as plain text: means in percent with their `marks`, or why a method failed; a legend."""
         head = f"{self.data}, {self.task.split}: {len(self.task.queries):,} queries, {self.task.protocol} ranking, "
         rows = self._cells()
         shapes = [max(len(row[k]) for row in rows if len(row) == len(rows[0])) for k in range(len(rows[0]))]
@@ -65,7 +66,8 @@ class Report:
             "  ".join([row[0].ljust(first), *(x.rjust(w) for x, w in zip(row[1:], shapes[1:], strict=False))])
             for row in rows
         ]
-        return "\n".join([f"{head}corpus {self.task.condition}", *(line.rstrip() for line in lines)])
+        legend = fill(f"Means in percent. {self.signs}", 80)
+        return "\n".join([f"{head}corpus {self.task.condition}", *(line.rstrip() for line in lines), legend])
 
     def _cells(self) -> list[list[str]]:
         """Return the table: the head, and one row per method."""
@@ -78,9 +80,8 @@ class Report:
     def _repr_html_(self) -> str:
         head, *rows = self._cells()
         title = escape(repr(self).partition("\n")[0])
-        about = "† best, better than the next; ▲ ▼ better, worse than histogram (5 %, corrected)"
         table = html_table(head, [[escape(cell) for cell in row] for row in rows])
-        return f"<div>{title}{table}<small>means in points; {about}</small></div>"
+        return f"<div>{title}{table}<small>Means in percent. {escape(self.signs)}</small></div>"
 
     def to_arrow(self) -> pa.Table:
         """Return one row per method: the means in 0..1, seconds, and why a method failed (null if it did not)."""
@@ -139,6 +140,15 @@ class Report:
             bar = next(r for r in self.answered if r.name == BAR)
             sign += "▲" if self.answered[row].mean(measure) > bar.mean(measure) else "▼"
         return sign
+
+    @property
+    def signs(self) -> str:
+        """What the `marks` mean; the legend of every table."""
+        test = "paired randomisation test" if self.test == "randomisation" else "Fisher's exact test on queries won"
+        return (
+            f"Significant at {LEVEL:.0%} ({test}, Holm's correction): † better than the second best, ▲ better and "
+            f"▼ worse than {BAR}."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON: means in 0..1 or the reason of a failure by method, and corrected p-values."""

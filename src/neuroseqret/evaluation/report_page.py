@@ -1,7 +1,8 @@
 """A report as a page for people: one HTML file without scripts, which opens from disk, and the figures as JSON.
 
-It shows the table of means, every query of every method as a dot, the best method against the baseline query by query,
-and the queries on which the two differ most. Names come from users, so everything passes through `html.escape`.
+It shows the table of means, every query of every method as a dot, and the best method against each of the others: query
+by query, and the queries on which the two differ most. Names come from users, so everything passes through
+`html.escape`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 import neuroseqret
 from neuroseqret.data.sequences import FloatArray
-from neuroseqret.evaluation.report import BAR, LEVEL, Report
+from neuroseqret.evaluation.report import BAR, Report
 from neuroseqret.evaluation.runner import Result
 from neuroseqret.measures.table import MEASURES
 from neuroseqret.storage.files import new_folder
@@ -23,6 +24,7 @@ from neuroseqret.storage.files import new_folder
 PAGE, FIGURES = "index.html", "report.json"
 PAGE_HOLDS = (PAGE, FIGURES)  # the files of a page
 SHOWN = "AP"  # the measure of the plots
+CHANCE = "random"  # nobody needs to see how much better than chance a method is on each query
 _MOST_DOTS = 2000  # per method; more would hide one another
 _LISTED = 15  # queries that are listed on either side
 _LABEL, _WIDTH, _ROW = 190, 560, 30  # of the plots, in pixels
@@ -35,7 +37,9 @@ body{margin:0;background:var(--paper);color:var(--ink);
 font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-variant-numeric:tabular-nums}
 main{max-width:980px;margin:0 auto;padding:28px 20px 60px}
 h1{font-size:26px;line-height:1.2;letter-spacing:-.015em;margin:0 0 4px}h2{font-size:16px;margin:0 0 4px}
-h1,h2,p,footer{overflow-wrap:anywhere}
+h3{font-size:14px;margin:16px 0 4px}
+summary{cursor:pointer}summary h2{display:inline}details>p{margin-top:6px}
+h1,h2,h3,p,footer{overflow-wrap:anywhere}
 p{margin:0 0 10px;color:var(--soft)}section{background:var(--surface);border:1px solid var(--line);border-radius:8px;
 padding:16px 18px;margin-top:18px;overflow-x:auto}
 table{border-collapse:collapse;width:100%}th,td{padding:4px 12px 4px 0;text-align:right;
@@ -66,9 +70,7 @@ def page(report: Report) -> str:
         f"{len(task.queries):,} {task.split} queries rank {ranked} of {len(task.corpus):,} sequences; corpus "
         f"{task.condition} in training, seed {task.seed}."
     )
-    sections = [_table(report), _dots(report)]
-    if (pair := _pair(report)) is not None:
-        sections += [_scatter(report, *pair), _extremes(report, *pair)]
+    sections = [_table(report), _dots(report), *_pairs(report)]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -97,11 +99,7 @@ def _table(report: Report) -> str:
             cells.append(f"<td>{result.seconds:.1f}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("method", *MEASURES, "seconds"))
-    test = "paired randomisation test" if report.test == "randomisation" else "Fisher's exact test on queries won"
-    note = (
-        f"Means in percent; the best is bold, the second best underlined. Significant at {LEVEL:.0%} ({test}, Holm's "
-        f"correction): † better than the second best, ▲ better and ▼ worse than {BAR}."
-    )
+    note = f"Means in percent; the best is bold, the second best underlined. {report.signs}"
     return (
         f'<section tabindex="0"><h2>Means</h2><p>{escape(note)}</p><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></section>"
@@ -141,16 +139,29 @@ def _dots(report: Report) -> str:
     )
 
 
-def _pair(report: Report) -> tuple[Result, Result] | None:
-    """The best method and the baseline; None if they are the same or one is missing."""
+def _pairs(report: Report) -> list[str]:
+    """The best method against each of the others, best first; all but the next best and the baseline are folded."""
     by_name = {result.name: result for result in report.answered}
-    best = next((name for name in report.order(SHOWN) if name != BAR), None)
-    return None if best is None or BAR not in by_name else (by_name[best], by_name[BAR])
+    best, *rest = report.order(SHOWN) or [""]
+    others = [name for name in rest if name != CHANCE]
+    return [_pair(report, by_name[best], by_name[name], unfold=name in (others[0], BAR)) for name in others]
 
 
-def _scatter(report: Report, best: Result, bar: Result) -> str:
-    """The best method against the baseline: a dot above the diagonal is a query that it answers better."""
-    mine, theirs = _values(best), _values(bar)
+def _pair(report: Report, best: Result, other: Result, unfold: bool) -> str:
+    """The best method against another one: all queries, and those on which the two differ most."""
+    mine, theirs = _values(best), _values(other)
+    won, lost = int((mine > theirs).sum()), int((mine < theirs).sum())
+    text = f"{best.name} is better on {won:,} queries, worse on {lost:,} and equal on {len(mine) - won - lost:,}."
+    return (
+        f'<section tabindex="0"><details{" open" if unfold else ""}><summary><h2>{escape(best.name)} against '
+        f"{escape(other.name)}</h2></summary><p>{escape(text)}</p>{_scatter(report, best, other)}"
+        f"{_extremes(report, best, other)}</details></section>"
+    )
+
+
+def _scatter(report: Report, best: Result, other: Result) -> str:
+    """A dot per query; above the diagonal are those that the best method answers better."""
+    mine, theirs = _values(best), _values(other)
     side = 360
     ids = report.task.queries.ids.to_pylist()
     chosen = np.random.default_rng(report.task.seed).permutation(len(ids))[:_MOST_DOTS]
@@ -164,19 +175,17 @@ def _scatter(report: Report, best: Result, bar: Result) -> str:
             f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="3.2"><title>{escape(ids[query])}: '
             f"{mine[query]:.3f} and {theirs[query]:.3f}</title></circle>"
         )
-    parts.append(f'<text x="40" y="{side + 18}">{SHOWN} of {escape(_short(bar.name))}, 0 to 1</text>')
-    won, lost = int((mine > theirs).sum()), int((mine < theirs).sum())
-    text = f"{best.name} is better on {won:,} queries, worse on {lost:,} and equal on {len(mine) - won - lost:,}."
+    parts.append(f'<text x="40" y="{side + 18}">{SHOWN} of {escape(_short(other.name))}, 0 to 1</text>')
+    parts.append(f'<text transform="translate(28 {side}) rotate(-90)">{SHOWN} of {escape(_short(best.name))}</text>')
     return (
-        f'<section tabindex="0"><h2>{escape(best.name)} against {escape(bar.name)}</h2><p>{escape(text)}</p>'
         f'<svg viewBox="0 -6 {side + 60} {side + 34}" width="{side + 60}" role="img" aria-label="{SHOWN} of '
-        f'{escape(best.name)} against {escape(bar.name)} by query">{"".join(parts)}</svg></section>'
+        f'{escape(best.name)} against {escape(other.name)} by query">{"".join(parts)}</svg>'
     )
 
 
-def _extremes(report: Report, best: Result, bar: Result) -> str:
+def _extremes(report: Report, best: Result, other: Result) -> str:
     """The queries on which the two differ most, with the group of each."""
-    mine, theirs = _values(best), _values(bar)
+    mine, theirs = _values(best), _values(other)
     order = np.argsort(theirs - mine, kind="stable")
     chosen = [*order[:_LISTED], *[row for row in order[-_LISTED:] if row not in order[:_LISTED]]]
     queries, counts = report.task.queries, report.task.relevance.counts
@@ -188,11 +197,11 @@ def _extremes(report: Report, best: Result, bar: Result) -> str:
         f"<td>{100 * (mine[row] - theirs[row]):+.1f}</td></tr>"
         for row in chosen
     )
-    names = ("query", "group", "relevant", _short(best.name), _short(bar.name), "difference")
+    names = ("query", "group", "relevant", _short(best.name), _short(other.name), "difference")
     head = "".join(f'<th scope="col"{_left(name)}>{escape(name)}</th>' for name in names)
     return (
-        f'<section tabindex="0"><h2>Where they differ most</h2><p>{SHOWN} in percent, largest gain first.</p>'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></section>"
+        f"<h3>Where they differ most</h3><p>{SHOWN} in percent, largest gain first.</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     )
 
 

@@ -60,9 +60,9 @@ class Explanation:
     """The score of a query and a hit, split into parts: `matrix.sum() + similarity == score`.
 
     - `matrix` has the shape (query events + 1, hit events + 1). Entry (i, j) is the part that query event i and hit
-      event j give together; the last row and the last column belong to the sequences as a whole.
-    - `parts` splits the same sum by what was compared: marks, times, both together, the sequence as a whole; for a
-      second stage also what its memory and its attention between events add.
+      event j give together; the last row and the last column hold what comes from no single event.
+    - `parts` splits the same sum by what was compared: marks, times, both together, properties of the whole sequence
+      such as its length and mean gap; for a second stage also what its memory and its attention between events add.
     - `similarity` is the model-independent term of the score, which is not split (0 if the model has none).
     - `unwarping` is (t, U(t)) for the query's events if the model unwarps queries, else None.
     """

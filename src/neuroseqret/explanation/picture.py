@@ -149,7 +149,7 @@ def _heat_map(axes: Axes, explanation: Explanation) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     rest = explanation.matrix.sum() - pairs.sum()
-    axes.set_title(f"pairs of events: {pairs.sum():+.3f} of the score; sequences as a whole: {rest:+.3f}",
+    axes.set_title(f"pairs of events: {pairs.sum():+.3f} of the score; not from pairs: {rest:+.3f}",
                    fontsize=9)  # fmt: skip
     axes.figure.colorbar(shown, ax=axes, shrink=0.9, extend="both")
 

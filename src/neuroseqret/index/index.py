@@ -182,6 +182,11 @@ class Index:
             return embedder_of(load(self.place.model(anew=True)[0]))
 
     @property
+    def card(self) -> ModelCard:
+        """The card of the model."""
+        return self._embedder.trained_card()
+
+    @property
     def name(self) -> str:
         """What messages call the index: its folder, or its address in an object store."""
         return str(self.folder) if self.place is None else self.place.bucket.url

@@ -93,11 +93,12 @@ class RelevanceModel(ABC):
         """
         if checkpoint is not None and not isinstance(self, Resumable):
             raise UserError(f"{self.name!r} does not learn in steps and takes no checkpoint; leave out 'checkpoint'")
+        raw_files: dict[str, Any] = {}
         if isinstance(queries, DataFolder):
             if corpus is not None or relevance is not None:
                 raise UserError("fit takes a data folder, or queries and corpus; not both")
             folder = queries
-            queries, corpus, relevance = folder.queries, folder.corpus, folder.relevance
+            queries, corpus, relevance, raw_files = folder.queries, folder.corpus, folder.relevance, folder.raw_files
         if corpus is None:
             raise UserError(
                 "fit needs a corpus: fit(queries, corpus), without labels fit(None, corpus), or fit(folder)"
@@ -111,7 +112,9 @@ class RelevanceModel(ABC):
             max_seconds=max_seconds,
             checkpoint=checkpoint,
         )
-        return self.fit_task(task)
+        self.fit_task(task)
+        self.card = self.trained_card(**raw_files)
+        return self
 
     def fit_task(self, task: TrainingTask) -> Self:
         """Learn from a task; `fit` builds one from its arguments and calls this."""

@@ -34,6 +34,8 @@ class ModelCard(BaseModel):
     time_unit: str | None = None
     typical_gaps: tuple[float, float, float] | None = None  # see `data.gaps`; early models do not have it
     time_scale: TimeScale | None = None  # None for methods that have none
+    columns: dict[str, str | None] | None = None  # of the raw files, as told to `data prepare`; None: not known
+    time_format: str | None = None  # of the dates in these files
     constants: dict[str, float] = {}  # other numbers that scores depend on, such as strengths
 
     seed: int

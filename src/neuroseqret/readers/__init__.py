@@ -16,7 +16,7 @@
 """
 
 from neuroseqret.readers.data_folder import DataFolder, read_folder, write_folder
-from neuroseqret.readers.reading import read, scan, scan_or_read
+from neuroseqret.readers.reading import columns_of_long_table, read, scan, scan_or_read
 from neuroseqret.readers.registry import FORMATS, Format
 from neuroseqret.readers.sniffing import sniff
 from neuroseqret.readers.trec import read_qrels, read_run, write_qrels, write_run
@@ -27,6 +27,7 @@ __all__ = [
     "DataFolder",
     "Format",
     "LossWarning",
+    "columns_of_long_table",
     "lost_by",
     "read",
     "read_folder",

@@ -56,6 +56,13 @@ class DataFolder:
         return str(self.meta.get("name") or (self.path.resolve().name if self.path else "data in memory"))
 
     @property
+    def raw_files(self) -> dict[str, Any]:
+        """How the raw files are read, as told to `data prepare`: `columns` and `time_format`, where they are known."""
+        asked = self.meta.get("asked")
+        told = {name: asked.get(name) for name in ("columns", "time_format")} if isinstance(asked, dict) else {}
+        return {name: value for name, value in told.items() if isinstance(value, (dict, str))}
+
+    @property
     def train(self) -> IntArray:
         """Rows of the training queries."""
         return self.rows("train")

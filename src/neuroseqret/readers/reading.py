@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import frame
+from neuroseqret.readers.engines.parquet import damage_as_data_error, parquet_schema
+from neuroseqret.readers.formats import long_csv
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.registry import FORMATS, Format, format_named
 from neuroseqret.readers.sniffing import sniff
@@ -100,6 +102,17 @@ def scan_or_read(path: str | PathLike[str], batch_rows: int = 8192, **options: A
     if FORMATS[format].scan is None:
         return iter([read(path, format=format, **options)])
     return scan(path, batch_rows, format=format, **options)
+
+
+def columns_of_long_table(path: str | PathLike[str]) -> list[str]:
+    """Return the names of the columns of a table with one row per event; none if the file has another format."""
+    format = sniff(path)
+    if format == "long-csv":
+        return long_csv.column_names(path)
+    if format != "long-parquet":
+        return []
+    with damage_as_data_error(path):
+        return list(parquet_schema(path).names)
 
 
 def _check_time_format(chosen: Format, options: Options, path: str | PathLike[str]) -> None:

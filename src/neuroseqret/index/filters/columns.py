@@ -76,7 +76,8 @@ def _field(name: str, schema: pa.Schema) -> pa.Field:
     if name not in usable:
         alike = [known for known in usable if known.lower() == name.lower()]
         if len(alike) != 1:
-            raise Unusable(f"there is no column {name[:60]!r}; columns are {', '.join(usable)}")
+            renamed = "; the column named with group=... is called 'group' here" if "group" in usable else ""
+            raise Unusable(f"there is no column {name[:60]!r}; columns are {', '.join(usable)}{renamed}")
         name = alike[0]
     return schema.field(name)
 
@@ -98,10 +99,20 @@ def _fitted(value: Value, field: pa.Field) -> Value:
         fits, wanted = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         fits, wanted = isinstance(value, (str, date)), "a date such as '2024-05-31'"
+    elif pa.types.is_nested(kind):
+        raise Unusable(
+            f"column {field.name!r} holds a list per sequence, such as one value per event; a condition can only ask "
+            "whether it IS NULL. Add a column with one value per sequence to filter by"
+        )
     else:
         raise Unusable(f"column {field.name!r} is of type {kind}, which only IS NULL can be used with")
     if value is None:
         return None
+    if not fits and field.name in ("start", "end") and (moment := _as_seconds(value)) is not None:
+        raise Unusable(
+            f"column {field.name!r} holds times as numbers; compare it with a number, which for this date is "
+            f"{moment:.15g} in seconds since 1970 (UTC)"
+        )
     if not fits:
         raise Unusable(f"column {field.name!r} is of type {kind}; compare it with {wanted}, not with {_named(value)}")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -109,6 +120,19 @@ def _fitted(value: Value, field: pa.Field) -> Value:
     if pa.types.is_timestamp(kind):
         return _moment(value, field.name, kind)  # type: ignore[arg-type]  # `fits`
     return _day(value, field.name) if pa.types.is_date(kind) else value  # type: ignore[arg-type]  # `fits`
+
+
+def _as_seconds(value: Value) -> float | None:
+    """Return a date as seconds since 1970, None if it is none."""
+    if isinstance(value, str):
+        try:
+            value = parse_moment(value)
+        except Unusable:
+            return None
+    if not isinstance(value, date):
+        return None
+    whole = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    return (whole if whole.tzinfo is not None else whole.replace(tzinfo=timezone.utc)).timestamp()
 
 
 def _named(value: Value) -> str:

@@ -65,9 +65,7 @@ class _LongCsv:
         head = head_text(path)
         if not head.strip():
             raise DataError("the file is empty", remedy="write a header line and one line per event")
-        self.delimiter = find_delimiter(head)
-        rows = csv.reader(io.StringIO(head, newline=""), delimiter=self.delimiter)
-        self.names = next(row for row in rows if row)
+        self.delimiter, self.names = _header(head)
         check_columns(len(self.names))
         try:
             self.roles = find_roles(self.names, options.roles)
@@ -200,6 +198,18 @@ class _LongCsv:
 
     def text_columns(self) -> list[str]:
         return [name for name in self.names if self.types[name] == _TEXT]
+
+
+def _header(head: str) -> tuple[str, list[str]]:
+    """Return the delimiter and the names of the columns."""
+    delimiter = find_delimiter(head)
+    rows = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+    return delimiter, next(row for row in rows if row)
+
+
+def column_names(path: str | PathLike[str]) -> list[str]:
+    """Return the names of the columns of a file that is not empty."""
+    return _header(head_text(path))[1]
 
 
 def _shifted(name_row: Callable[[int], str], rows: int) -> Callable[[int], str]:
