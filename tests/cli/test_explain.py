@@ -43,6 +43,21 @@ def test_search_explains_the_best_hit_of_each_query(made: tuple[Path, EventSeque
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 
 
+def test_at_most_ten_are_explained_unless_more_are_asked_for(made: tuple[Path, EventSequences]) -> None:
+    folder, corpus = made
+    write(corpus[:12], folder / "twelve.parquet")
+    search = ("search", str(folder / "whole"), str(folder / "twelve.parquet"), "-k", "1", "--explain")
+    for words, number, said in (
+        ((str(folder / "ten"),), 10, "10 of 12; choose others with --query or --explain-most"),
+        ((str(folder / "all"), "--explain-most", "12"), 12, "explanations written to"),
+        ((str(folder / "two"), "--limit", "2"), 2, "explanations written to"),
+    ):
+        done = call(*search, *words)
+        assert done.returncode == 0, done.stderr
+        assert said in done.stderr
+        assert len(list(Path(words[0]).iterdir())) == number
+
+
 def test_stored_sequences_come_back_by_id(made: tuple[Path, EventSequences]) -> None:
     folder, corpus = made
     index = Index.open(folder / "whole")

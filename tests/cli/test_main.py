@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -107,6 +108,25 @@ def test_help_lists_the_names_there_are() -> None:
         assert ",".join([*methods.MODELS, *methods.BASELINES]) in said
     for command in ("info", "convert", "prepare"):
         assert ",".join(FORMATS) in "".join(calling.call("data", command, "--help").stdout.split())
+
+
+def test_every_command_that_a_script_may_call_gives_json() -> None:
+    for words, function in commands().items():
+        options = [
+            getattr(one.default, "param_decls", None) or () for one in inspect.signature(function).parameters.values()
+        ]
+        assert any("--json" in names for names in options) is (words not in ("serve", "demo")), words
+
+
+def test_keys_in_json_show_no_hash(tmp_path: Path) -> None:
+    file = str(tmp_path / "keys.json")
+    made = json.loads(calling.call("keys", "create", file, "--name", "anna", "--days", "2", "--json").stdout)
+    assert made.pop("key").startswith(f"nsr_{made['id']}_")
+    listed = json.loads(calling.call("keys", "list", file, "--json").stdout)
+    assert listed == [made]
+    assert (made["name"], made["scopes"], made["expired"], "hash" in made) == ("anna", ["read"], False, False)
+    assert json.loads(calling.call("keys", "revoke", file, "anna", "--json").stdout) == {"revoked": made}
+    assert json.loads(calling.call("keys", "list", file, "--json").stdout) == []
 
 
 def test_every_option_that_is_a_float_must_be_finite() -> None:

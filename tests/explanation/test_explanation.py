@@ -229,3 +229,34 @@ def test_a_picture_says_what_matters_and_what_is_no_match() -> None:
         labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
         assert labels == ["query\n2.5 h", "hit\n2.5 h"]
     assert not {drawn._FOR, drawn._AGAINST} & set(drawn._COLOURS)
+
+
+def test_nothing_in_a_picture_is_cut_off() -> None:
+    """Ids, groups and marks may be long, and what matters may be a mark with a long name."""
+    long = "shop.example/visitor/0001/a-rather-long-identifier-of-a-session-on-a-telephone"
+    marks = [f"a mark with a long name, number {n}, which says much" for n in range(9)]
+    events = EventSequences.from_lists(
+        [(np.arange(9.0), np.arange(9))], ids=[long], groups=["people who only look and never buy"], time_unit="days"
+    )
+    sequence = events.with_meaning(marks)[0]
+    generator = np.random.default_rng(0)
+    parts = {"marks": 12.5, "times": -3.25, "marks and times": 1.0, "whole sequence": 0.1}
+    unwarping = np.arange(9.0), np.sqrt(np.arange(9.0))
+    matrix = generator.normal(size=(10, 10))
+    found = Explanation(sequence, sequence, float(matrix.sum()), matrix, parts, 0.0, unwarping)
+    figure = found.plot()
+    figure.canvas.draw()
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()  # all that is drawn, in inches
+    assert min(drawn.x0, drawn.y0) >= 0
+    assert (drawn.x1 <= width, drawn.y1 <= height) == (True, True)
+
+
+def test_one_name_for_one_number() -> None:
+    """The rest that pairs of events leave is not called as a part of the score by what was compared."""
+    events = EventSequences.from_lists([([0.0, 1.0], [0, 0])], ids=["a"])
+    matrix = np.full((3, 3), 0.1)
+    found = Explanation(events[0], events[0], 0.9, matrix, {"marks": 0.6, "whole sequence": 0.3})
+    lines, pairs, _, parts = found.plot().axes
+    assert pairs.get_title() == "pairs of events: +0.400 of the score; not from pairs: +0.500"
+    assert [label.get_text() for label in parts.get_yticklabels()] == ["whole sequence", "marks"]
+    assert "whole" not in lines.get_title() + pairs.get_title()

@@ -6,6 +6,7 @@ import pytest
 from benchmark_scripts import load
 from naive import index as naive
 from naive.cross_data import first_stage, small_set
+from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index import Index, reader
@@ -113,6 +114,25 @@ def test_a_model_whose_score_is_more_than_kappa_reranks_by_it(tmp_path):
     order = np.argsort(-scores)[:5]
     assert [hit.id for hit in hits] == [f"s{row}" for row in order]
     assert [hit.score for hit in hits] == pytest.approx(scores[order].tolist(), abs=1e-5)
+
+
+class Lopsided(naive.TinyEmbedder):
+    """Embeds queries and corpus differently, as a model that knows groups does."""
+
+    def compute_embeddings(self, many, role):
+        vectors = super().compute_embeddings(many, role)
+        return np.roll(vectors, 1, axis=1) if role == "query" else vectors
+
+
+def test_reranked_by_histogram_a_copy_of_the_query_comes_first(tmp_path):
+    """What the FAQ says to those who look for likeness: the score of a copy is 1, whatever the index's model thinks."""
+    corpus = naive.some_sequences(60)
+    alike = Histogram().fit(None, corpus)
+    index = Index.create(Lopsided(), tmp_path / "index", corpus)
+    assert any(hits[0].id != hits.query for hits in index.search(corpus, k=1))
+    for hits in index.search(corpus, k=1, rerank=alike, rerank_top=len(corpus)):
+        assert hits[0].id == hits.query
+        assert hits[0].score == pytest.approx(1, abs=1e-5)
 
 
 def test_expansion_moves_the_query_towards_its_best_hits(tiny, tmp_path):

@@ -342,6 +342,9 @@ class Index:
         compares the query with every sequence. `expand` searches a second time with the query moved towards its best
         hits. `fraction` and `at_least` override how much of the corpus is compared. `unknown_marks` and `strict` are
         as in `add`.
+
+        Hits are in the order of relevance, not of likeness: with a model that knows groups, typical sequences of a
+        group may come before a copy of the query.
         """
         id = id.as_py() if isinstance(id, pa.Scalar) else id
         check_not_forked()
