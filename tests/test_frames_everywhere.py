@@ -174,7 +174,7 @@ def test_no_sequences_are_no_sequences():
         ),
         (
             lambda m, i, d: i.search(pd.DataFrame({"at": [1.0], "mark": ["a"]})),
-            "--column id=, None, if all rows are one",
+            "if all rows are one sequence, --column id= or {'id': None}",
         ),
         (lambda m, i, d: i.search(d), "this is a data folder; pass its .queries or its .corpus"),
         (lambda m, i, d: i.search(d.queries, columns={"id": "x"}), "columns names the columns of a data frame"),

@@ -149,7 +149,7 @@ def test_a_file_without_marks_or_groups(tmp_path: Path) -> None:
     done = call("data", "info", str(tmp_path / "events.csv"))
     assert done.returncode == 2
     assert "no column for the mark" in done.stderr
-    assert "--column mark=, None, for no marks" in done.stderr
+    assert "if there are no marks, --column mark= or {'mark': None}" in done.stderr
     done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=")
     assert "--column group=" in done.stderr
     done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=", "--column", "group=")

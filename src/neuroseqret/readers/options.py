@@ -64,6 +64,6 @@ class Options:
 
 def ask_for(*words: str) -> str:
     """Return how to name columns for words of the column map, in Python and on the command line."""
-    none = " (--column mark=, None, for no marks)" if "mark" in words else ""
+    none = " (if there are no marks, --column mark= or {'mark': None})" if "mark" in words else ""
     options = " ".join(f"--column {word}=..." for word in words)
     return f"say {options}, in Python columns={{{', '.join(f'{word!r}: ...' for word in words)}}}{none}"

@@ -38,7 +38,7 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None]) -> dict[st
         if role not in roles and known:
             roles[role] = known[0]
     if missing := [role.removesuffix("s") for role in CONVENTIONS if role not in roles]:
-        one = "; --column id=, None, if all rows are one sequence" if "id" in missing else ""
+        one = "; if all rows are one sequence, --column id= or {'id': None}" if "id" in missing else ""
         raise DataError(
             f"no column for the {' and the '.join(missing)}", remedy=f"{ask_for(*missing)}{one}; columns found: {found}"
         )
