@@ -1,7 +1,8 @@
 """How long does a search take while others write? Quiet, under small adds, bulk adds, upserts; and with more threads.
 
 Vectors are synthetic and embedding costs nothing, so that the index alone is measured. Writers run in a process of
-their own. The index is watched (`Index.watch`), as in a server; with `--plain` a search reads new commits itself. Prints one row per load, with the ratio of its p99 to that of the quiet time.
+their own. The index is watched (`Index.watch`), as in a server; with `--plain` a search reads new commits itself.
+Prints one row per load, with the ratio of its p99 to that of the quiet time.
 """
 
 from __future__ import annotations
