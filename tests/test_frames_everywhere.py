@@ -14,7 +14,7 @@ import neuroseqret as nsr
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers.coercion import as_sequences, one_or_many
 
-TINY = {"warm_up": {"steps": 2}, "joint": {"steps": 2}, "head": {"steps": 5}}
+TINY = {"warm_up": {"steps": 2}, "joint": {"steps": 2}, "head": {"steps": 5}, "selection": None}
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 frames = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 

@@ -23,7 +23,7 @@ from simulated import simulate_retrieval
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EventSequences]:
     folder = tmp_path_factory.mktemp("explain")
     corpus, queries = simulate_retrieval(groups=3, per_group=6, seed=2)
-    short = {"warm_up": {"steps": 2}, "joint": {"steps": 2}, "head": {"steps": 5}}
+    short = {"warm_up": {"steps": 2}, "joint": {"steps": 2}, "head": {"steps": 5}, "selection": None}
     model = SelfAttention(**short).fit(queries, corpus)
     Index.create(model, folder / "whole", corpus)
     Index.create(model, folder / "windows", corpus, window_events=10)

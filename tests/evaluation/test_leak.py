@@ -37,6 +37,7 @@ QUICK: dict[str, dict[str, Any]] = {
         "warm_up": {"steps": 5},
         "joint": {"steps": 15, "evaluations": 1},
         "head": {"steps": 60, "evaluations": 2},
+        "selection": {"steps": 10},
         "head_batch": 32,
     },
     "cross": SECOND,

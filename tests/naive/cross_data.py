@@ -42,8 +42,8 @@ def small_set(seed: int = 0) -> tuple[EventSequences, EventSequences]:
 @cache
 def first_stage() -> SelfAttention:
     queries, corpus = small_set()
-    quick = SelfAttention(warm_up={"steps": 2}, joint={"steps": 4}, head={"steps": 40}, encoder={"width": 8})
-    return quick.fit(queries, corpus, seed=0)
+    quick = {"warm_up": {"steps": 2}, "joint": {"steps": 4}, "head": {"steps": 40}, "selection": {"steps": 10}}
+    return SelfAttention(encoder={"width": 8}, **quick).fit(queries, corpus, seed=0)
 
 
 def awkward() -> EventSequences:

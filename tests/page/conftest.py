@@ -104,7 +104,7 @@ def browser() -> Iterator[Any]:
 def model() -> SelfAttention:
     given = corpus()
     given = given[np.arange(40)]
-    short: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}, "head": {"steps": 20}}
+    short: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}, "head": {"steps": 20}, "selection": None}
     return SelfAttention(**short).fit(given, given, seed=1)
 
 

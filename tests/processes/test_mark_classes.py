@@ -27,6 +27,7 @@ SMALL = {
     "joint": {"steps": 5},
     "head_batch": 32,
     "head": {"steps": 60, "evaluations": 2},
+    "selection": {"steps": 10},
     "projection": {"hidden": 16, "dimension": 8},
 }
 QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
