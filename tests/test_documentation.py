@@ -15,7 +15,7 @@ from simulated import simulate
 
 PAGES = [*sorted(REPOSITORY.glob("*.md"), reverse=True), *sorted((REPOSITORY / "docs").rglob("*.md"))]
 README = REPOSITORY / "README.md"
-QUICK = {"warm_up": {"steps": 2}, "joint": {"steps": 2}, "head": {"steps": 2}, "selection": {"steps": 2}}
+QUICK = {name: {"steps": 2} for name in ("warm_up", "joint", "head", "selection")}
 
 
 def headings(text):

@@ -29,7 +29,7 @@ PAGES = [
     *(DOCS / f"{name}.md" for name in ("quickstart", "faq", "production")),
 ]
 #: What these pages run but a test cannot wait for: real training. The tutorial's test trains.
-QUICK: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 2}, "head": {"steps": 2}, "selection": {"steps": 2}}
+QUICK: dict[str, Any] = {name: {"steps": 2} for name in ("warm_up", "joint", "head", "selection")}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
