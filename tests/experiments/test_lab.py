@@ -12,7 +12,7 @@ from experiments import plan, training_time
 from experiments.cutting import cut_queries
 from experiments.find_data import find_data
 from experiments.lab import Lab, Piece
-from experiments.outcomes import figures
+from experiments.outcomes import figures, learning_curve
 from experiments.plan import Fit, View
 from experiments.result_cells import ResultCells
 from experiments.variants import variant_fit
@@ -24,6 +24,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.methods.registry import BASELINES, MODELS
+from neuroseqret.models.self_attention import SelfAttention
 from simulated import simulate
 
 
@@ -287,3 +288,15 @@ def test_training_time_is_measured_with_its_own_budget_and_settings(lab, monkeyp
     for config, result in found.values():
         assert 0 < result["measures"]["AP"] <= 1
         assert config["corpus"] == "unseen"
+
+
+def test_a_learning_curve_has_the_validations_of_the_last_phase_that_has_any():
+    queries, corpus = simulate()
+    model = SelfAttention("paper", joint={"steps": 4, "patience": None, "evaluations": 2}).fit(queries, corpus)
+    curve = learning_curve(model)["curve"]
+    records = model.log.records
+    assert curve["judged_by"] == "AP"
+    assert [point[2] for point in curve["points"]] == [round(r["validation"], 4) for r in (records[1], records[3])]
+    means = [np.mean([r["loss"] for r in part]) for part in (records[:2], records[2:])]
+    np.testing.assert_allclose([point[1] for point in curve["points"]], means, atol=1e-4)
+    assert learning_curve(Histogram().fit(queries, corpus)) == {}
