@@ -1,7 +1,8 @@
 """How long does a search take while others write? Quiet, under small adds, bulk adds, upserts; and with more threads.
 
 Vectors are synthetic and embedding costs nothing, so that the index alone is measured. Writers run in a process of
-their own. Prints one row per load, with the ratio of its p99 to that of the quiet time.
+their own. The index is watched (`Index.watch`), as in a server; with `--plain` a search reads new commits itself.
+Prints one row per load, with the ratio of its p99 to that of the quiet time.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=10.0, help="per load")
+    parser.add_argument("--plain", action="store_true", help="do not watch the index")
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     options = parser.parse_args()
     methods.MODELS["synthetic"] = f"{Path(__file__).stem}:Synthetic"
@@ -112,6 +114,8 @@ def main() -> None:
         index.search(queries)
         found["searches_per_second"] = {n: round(throughput(index, queries, n, 3.0)) for n in (1, 2, 8)}
         print("searches per second by threads:", found["searches_per_second"], flush=True)
+        if not options.plain:
+            index.watch()
         spawn = multiprocessing.get_context("spawn")
         for load in LOADS:
             receiver, sender = spawn.Pipe(False)

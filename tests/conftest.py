@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import work_units
 
 # The tests run side by side, one process a core: threads inside a process would only wait for one another. The
 # libraries read these when they are first imported.
@@ -14,6 +17,15 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SETS = ("amazon", "audio", "celebrity", "electricity", "health", "soccer", "sports", "twitter")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: work_units.begin(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return work_units.scheduler(config, log)
 
 
 def _data_folder() -> Path:

@@ -14,8 +14,6 @@ from neuroseqret.cli.main import app
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
 
-pytestmark = pytest.mark.xdist_group("tutorial")  # its commands run once, not once per process
-
 
 def blocks(language, page=TUTORIAL):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

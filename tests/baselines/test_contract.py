@@ -84,6 +84,13 @@ def test_settings_have_names_of_their_own_and_refuse_others() -> None:
             each(widht=3)
 
 
+@pytest.mark.parametrize("name", ["gru", "histogram-metric"])
+def test_a_network_of_no_width_is_refused(name: str) -> None:
+    for width in ("hidden", "dimension"):
+        with pytest.raises(UserError, match=f"{width}.*greater than or equal to 1"):
+            methods.make(name, **{width: 0})
+
+
 def test_a_checkpoint_needs_a_method_that_learns_in_steps(tmp_path: Path) -> None:
     for method in (Histogram(), UDTW()):
         with pytest.raises(UserError, match="does not learn in steps and takes no checkpoint"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from neuroseqret import methods
 from neuroseqret.baselines.point_process import PointProcessBaseline, by_length
 from neuroseqret.baselines.rmtpp import RMTPP
 from neuroseqret.data.batching import pad
+from neuroseqret.data.gaps import TimeUnitWarning
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DivergenceError, UserError
@@ -131,11 +133,15 @@ def test_awkward_sequences_embed_finitely(name: str) -> None:
             (1.7e9 + np.arange(700) * 0.25, np.arange(700) % 7),  # long, on an epoch clock, with unknown marks
         ]
     )
-    vectors = model.embed(awkward, unknown_marks="keep")
+    with pytest.warns(TimeUnitWarning, match="the typical gap between events is 500,000,000"):
+        vectors = model.embed(awkward, unknown_marks="keep")
     assert np.isfinite(vectors).all()
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     for row in range(4):
-        np.testing.assert_allclose(model.embed(awkward[row], unknown_marks="keep")[0], vectors[row], atol=1e-4)
+        warned = pytest.warns(TimeUnitWarning, match="1,000,000,000") if row == 2 else nullcontext()
+        with warned:
+            alone = model.embed(awkward[row], unknown_marks="keep")
+        np.testing.assert_allclose(alone[0], vectors[row], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *RANKED])

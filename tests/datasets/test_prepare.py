@@ -249,10 +249,14 @@ def test_preparing_again_in_the_folder_itself(tmp_path, monkeypatch):
     write(labelled().without_columns("source", "position"), tmp_path / "events.parquet")
     assert run("--from", tmp_path / "events.parquet", "--out", tmp_path / "data").exit_code == 0
     monkeypatch.chdir(tmp_path / "data")
-    done = run("--from", "../events.parquet", "--out", ".", "--seed", 1)
+    other = ("--from", "../events.parquet", "--out", ".", "--seed", 1)
+    assert "made with other options; add --force" in str(run(*other).exception)
+    assert read_folder(".").meta["seed"] == 0
+    done = run(*other, "--force")
     assert done.exit_code == 0, done.exception
+    assert run(*other).exit_code == 0  # the same command again
     assert read_folder(".").meta["seed"] == 1
     assert read_folder(".").name == "data"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "events.parquet"]
     (tmp_path / "data" / "notes.txt").write_text("mine")
-    assert "holds 'notes.txt'" in str(run("--from", "../events.parquet", "--out", ".").exception)
+    assert "holds 'notes.txt'" in str(run(*other).exception)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -30,7 +31,7 @@ RESULTS = ROOT / "results" / "fuzz"
 BATCH = 10_000  # inputs of a process; starting one takes as long as thousands of inputs
 GUIDED = ("read", "trec", "filter")  # every second process of these is guided by coverage
 MEMORY = Path("/dev/shm")  # files of inputs are kept in memory where that is possible: a disk is ten times slower
-SECONDS = 1800.0  # of a process: far more than its inputs take; one that hangs is a finding
+SECONDS = 900  # of a process: far more than its inputs take; one that hangs is a finding
 
 
 def main() -> int:
@@ -63,15 +64,15 @@ def _state(name: str) -> dict[str, int | float | str]:
     return json.loads(file.read_text()) if file.exists() else empty
 
 
-def run_child(command: list[str], environment: dict[str, str], seconds: float) -> tuple[bytes, bool]:
+def run_child(command: list[str], environment: dict[str, str], seconds: int) -> tuple[bytes, bool]:
     """Run a process for at most so many seconds; return what it said (its stacks if it hung) and whether it hung."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
-        hung = False
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            hung = True
+        for _ in range(int(seconds)):  # while this process is stopped, no time passes
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
+                break
+        if hung := process.poll() is None:
             process.send_signal(signal.SIGUSR1)  # `child` writes the stacks of its threads
             time.sleep(1.0)
             process.kill()

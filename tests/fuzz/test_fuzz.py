@@ -79,7 +79,7 @@ def test_a_process_that_hangs_is_ended_and_says_where() -> None:
         "import faulthandler, signal, time\nfaulthandler.register(signal.SIGUSR1)\n"
         "def waits():\n    time.sleep(600)\nwaits()\n"
     )
-    said, hung = run_child([sys.executable, "-c", program], dict(os.environ), 3.0)
+    said, hung = run_child([sys.executable, "-c", program], dict(os.environ), 3)
     assert hung
     assert b"in waits" in said
-    assert run_child([sys.executable, "-c", "raise SystemExit('over')"], dict(os.environ), 60.0) == (b"over\n", False)
+    assert run_child([sys.executable, "-c", "raise SystemExit('over')"], dict(os.environ), 60) == (b"over\n", False)

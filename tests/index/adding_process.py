@@ -19,7 +19,7 @@ from naive.index import TinyEmbedder, some_sequences
 from neuroseqret import methods
 from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
 from neuroseqret.index import Index, reader
-from neuroseqret.index.rows import hashes_of
+from neuroseqret.index.as_written import hashes_of
 
 
 def acknowledge(file, ids):

@@ -8,8 +8,10 @@ import pytest
 
 import naive.index as naive
 from cli.calling import call
-from neuroseqret.index import Index, check
-from neuroseqret.index.store import EMBEDDING
+from neuroseqret.index import Index, check, rows
+from neuroseqret.index.store import CHECK, EMBEDDING
+
+CHANGED = "its embedding is not as it was written"  # a single bit
 
 
 @pytest.fixture
@@ -55,6 +57,7 @@ def test_windows_pass(tiny, tmp_path):
         (EMBEDDING, lambda vector: [2 * x for x in vector], "its embedding is damaged"),
         (EMBEDDING, lambda vector: vector[::-1], "its embedding is not the model's"),
         (EMBEDDING, lambda vector: [np.nan, *vector[1:]], "its embedding is damaged"),
+        (EMBEDDING, lambda vector: [*vector[:-1], float(np.nextafter(np.float32(vector[-1]), np.float32(9)))], CHANGED),
     ],
 )
 def test_damage_is_named(made, monkeypatch, name, change, said):
@@ -62,6 +65,32 @@ def test_damage_is_named(made, monkeypatch, name, change, said):
     flaws = made.check()
     assert any(said in flaw for flaw in flaws), flaws
     assert all("sequence s" in flaw for flaw in flaws)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [("times", lambda t: [*t[:-1], t[-1] + 1e-9]), (EMBEDDING, lambda v: v[::-1])]
+)
+def test_damage_of_a_window_is_named(tiny, tmp_path, monkeypatch, name, change):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20), window_events=5, window_step=3)
+    damaged(index, monkeypatch, name, change)
+    assert any("its events or its embedding are not as they were written" in flaw for flaw in index.check())
+
+
+def test_rows_of_a_version_without_a_hash_of_the_row_go_on(tiny, tmp_path, monkeypatch):
+    """Their column is missing, then it is null in the old rows and there in the new ones."""
+    with monkeypatch.context() as before:
+        schema, to_rows = rows.base_schema, rows.to_rows
+        before.setattr(rows, "base_schema", lambda n: schema(n).remove(schema(n).get_field_index(CHECK)))
+        before.setattr(rows, "to_rows", lambda *given: to_rows(*given).drop_columns([CHECK]))
+        index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
+        assert CHECK not in index._store.schema.names
+    assert index.get("s3").ids.to_pylist() == ["s3"]
+    assert index.check() == []
+    index.add(naive.some_sequences(5, seed=1, prefix="new"))
+    index.refresh()
+    assert CHECK in index._store.schema.names
+    assert index.get(["s3", "new1"]).ids.to_pylist() == ["s3", "new1"]
+    assert index.check() == []
 
 
 def test_many_flaws_are_counted(made, monkeypatch):

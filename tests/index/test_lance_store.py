@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
 from pathlib import Path
 
@@ -178,15 +179,17 @@ def test_compact_leaves_nothing_of_what_was_removed(tiny, tmp_path):
         index.compact(grace=-1)
 
 
-def test_get_refuses_what_is_not_as_it_was_written(tiny, tmp_path, monkeypatch):
-    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
+@pytest.mark.parametrize("windows", [{}, {"window_events": 6, "window_step": 3}])
+def test_get_refuses_what_is_not_as_it_was_written(tiny, tmp_path, monkeypatch, windows):
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20), **windows)
+    sound, wrong = ["s3[0:6]", "s4[3:9]"] if windows else ["s3", "s5"], "s4[0:6]" if windows else "s4"
     scan = LanceStore.scan
 
     def damaged(self, columns, **options):
         for batch in scan(self, columns, **options):
             times = pa.array(
                 [
-                    [t + (name == "s4") for t in row]
+                    [t + (name == wrong) for t in row]
                     for name, row in zip(batch.column("id").to_pylist(), batch.column("times").to_pylist(), strict=True)
                 ],
                 batch.schema.field("times").type,
@@ -194,6 +197,6 @@ def test_get_refuses_what_is_not_as_it_was_written(tiny, tmp_path, monkeypatch):
             yield batch.set_column(batch.schema.get_field_index("times"), "times", times)
 
     monkeypatch.setattr(LanceStore, "scan", damaged)
-    assert index.get(["s3", "s5"]).ids.to_pylist() == ["s3", "s5"]
-    with pytest.raises(DataError, match=r"s4.*not as it was written.*upsert it from your source"):
-        index.get(["s3", "s4"])
+    assert index.get(sound).ids.to_pylist() == sound
+    with pytest.raises(DataError, match=rf"{re.escape(wrong)}.*not as it was written.*upsert it from your source"):
+        index.get([*sound, wrong])

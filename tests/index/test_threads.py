@@ -199,3 +199,34 @@ def test_nobody_waits_for_the_model(tiny, tmp_path, monkeypatch):
     go_on.set()
     adding.join()
     assert len(index.search(QUERIES[0], 100)) == 26
+
+
+def test_a_watched_index_follows_others_without_its_searches(tiny, tmp_path, monkeypatch):
+    """No search reads a commit: while the background cannot either, searches go on with the commit before."""
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
+    other = Index.open(tmp_path / "index")
+    index.watch(0.02)
+    held, follow = threading.Event(), type(index._reader)._follow
+
+    def waits(self, *given):
+        assert held.wait(60)
+        return follow(self, *given)
+
+    with monkeypatch.context() as during:
+        during.setattr(type(index._reader), "_follow", waits)
+        other.add(naive.some_sequences(5, seed=1, prefix="a"))
+        time.sleep(0.1)  # it is being followed now
+        assert len(index.search(QUERIES[0], 100)) == 20
+        held.set()
+        index.refresh()
+    assert len(index.search(QUERIES[0], 100)) == 25
+    index.add(naive.some_sequences(2, seed=2, prefix="own"))
+    assert len(index.search(QUERIES[0], 100)) == 27  # of this process: at once
+    other.remove(["s3", "a1"])
+    end = time.monotonic() + 60
+    while len(index.search(QUERIES[0], 100)) != 25:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert answers(index, 100) == answers(Index.open(tmp_path / "index"), 100)
+    with pytest.raises(UserError, match="seconds is a number from"):
+        index.watch(0)

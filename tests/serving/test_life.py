@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import neuroseqret as nsr
 from neuroseqret.feedback.judgements import Judgements
@@ -65,13 +66,21 @@ def test_an_orderly_end_finishes_searches_and_commits(own_index, tmp_path):
     assert len(nsr.Index.open(own_index)) == 3080
 
 
+def soon(happens: Callable[[], bool]) -> None:
+    """Other processes' commits are followed in the background."""
+    end = time.monotonic() + 60
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def test_several_processes_serve_one_index_and_see_each_others_commits(own_index, tmp_path):
     with RunningServer(own_index, "--workers", "2", log=tmp_path / "log") as server:
         end = time.monotonic() + 60
         while server.call("GET", "/health/ready")[0] != 200 and time.monotonic() < end:
             time.sleep(0.2)
         assert server.post("/v1/sequences", one("shared"))["added"] == 1
-        assert {server.get("/v1/index")["sequences"] for _ in range(20)} == {81}
+        soon(lambda: {server.get("/v1/index")["sequences"] for _ in range(20)} == {81})
         assert b"neuroseqret_requests_total" in server.call("GET", "/metrics")[1]
 
 
@@ -83,9 +92,14 @@ def test_new_commits_of_other_processes_are_found(server, served_index):
             [(sequence.times, sequence.marks)], ids=["elsewhere"], mark_names=sequence.mark_names
         )
     )
-    hits = server.post("/v1/search", {"query": {"id": "corpus-000001"}, "k": 3})["results"][0]["hits"]
-    assert "elsewhere" in [hit["id"] for hit in hits]
+
+    def found() -> bool:
+        hits = server.post("/v1/search", {"query": {"id": "corpus-000001"}, "k": 3})["results"][0]["hits"]
+        return "elsewhere" in [hit["id"] for hit in hits]
+
+    soon(found)
     index.remove("elsewhere")
+    soon(lambda: not found())
 
 
 #: Frees every second of many blocks, after a larger one was freed; prints the megabytes that stay in memory.

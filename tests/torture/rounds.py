@@ -44,7 +44,7 @@ VISIBLE = ("add", "upsert", "remove", "save", "create", "feedback", "checkpoint"
 ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES)
 CELLS = [(kind, change) for kind in ("kill", "moment", "cut", "fail") for change in CHANGES]
 CELLS += [("clock", "all"), ("gone", "all"), ("kill", "server"), ("kill", "crowd")]
-COST = {"server": 4, "crowd": 10}  # how many rounds of another change one round takes
+COST = {"crowd": 2}  # how many rounds of another change one round takes
 
 
 class After(NamedTuple):

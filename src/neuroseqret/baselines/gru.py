@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -33,9 +34,9 @@ _VIEWS = 2  # the first columns of `Inputs.values`: zg and zs
 class GRUSettings(ContrastiveSettings):
     """Sizes, and how it learns."""
 
-    mark_width: int = 16
-    hidden: int = 64
-    dimension: int = 64
+    mark_width: int = Field(default=16, ge=1)
+    hidden: int = Field(default=64, ge=1)
+    dimension: int = Field(default=64, ge=1)
     dropout: float = 0.1
     loop: LoopSettings = LoopSettings(steps=1500, learning_rate=1e-2, evaluations=30, patience=6)
 

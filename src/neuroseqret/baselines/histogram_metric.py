@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from neuroseqret.baselines.contrastive import ContrastiveSettings, train_contrastive
@@ -27,8 +28,8 @@ from neuroseqret.training.task import TrainingTask
 class HistogramMetricSettings(ContrastiveSettings):
     """Sizes, and how it learns."""
 
-    hidden: int = 256
-    dimension: int = 64
+    hidden: int = Field(default=256, ge=1)
+    dimension: int = Field(default=64, ge=1)
     dropout: float = 0.2
     batch: int = 128
     loop: LoopSettings = LoopSettings(steps=2500, learning_rate=2e-3, weight_decay=1e-3, evaluations=10)

@@ -1,7 +1,7 @@
 """Check an index: are stored sequences, their embeddings and the search structure as they were written?
 
-Every row carries a hash of its id and one of its events. Embeddings carry none, so all are checked for their length and
-some are computed again by the model.
+Every row carries hashes of its id, of its events and of its embedding (see `as_written`). Embeddings of rows that were
+written without one are checked for their length; some of all are computed again by the model.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from neuroseqret.index import rows
+from neuroseqret.index.as_written import columns_of_hashes, differences
 from neuroseqret.index.config import IndexConfig
-from neuroseqret.index.keys import hash_strings
-from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, PARENT, Store
+from neuroseqret.index.store import EMBEDDING, Store
 from neuroseqret.models.base import Embedder
 
 AGAIN = 256  # embeddings that are computed again
@@ -31,20 +31,15 @@ def check_store(store: Store, config: IndexConfig, model: Embedder) -> list[str]
 
 def _flaws(store: Store, config: IndexConfig, model: Embedder) -> Iterator[str]:
     store.refresh()
-    columns = [*rows.EVENTS, KEY, DIGEST, EMBEDDING, *([PARENT] if config.settings.windowed else [])]
+    columns = [*rows.EVENTS, *columns_of_hashes(store, config)]
     left = AGAIN
     for batch in store.scan(columns):
-        sequences = rows.to_sequences(pa.Table.from_batches([batch]).select(list(rows.EVENTS)), config)
-        keys, events = rows.hashes_of(sequences)
+        table = pa.Table.from_batches([batch])
+        sequences = rows.to_sequences(table.select(list(rows.EVENTS)), config)
         embedded = rows.embeddings_of(batch.column(EMBEDDING), config.dimension)
-        if config.settings.windowed:  # windows share the hashes of the sequence that they were cut from
-            keys, events = hash_strings(batch.column(PARENT)), batch.column(DIGEST).to_numpy()
+        wrong = differences(sequences, embedded, table, config)
         length = np.linalg.norm(embedded, axis=1)
-        wrong = {
-            "its id is not as it was written": keys != batch.column(KEY).to_numpy(),
-            "its events are not as they were written": events != batch.column(DIGEST).to_numpy(),
-            "its embedding is damaged": ~((np.abs(length - 1) < _CLOSE) | (length == 0)),
-        }
+        wrong["its embedding is damaged"] = ~((np.abs(length - 1) < _CLOSE) | (length == 0))
         some = np.arange(len(sequences))[:left]
         if len(some):
             left -= len(some)

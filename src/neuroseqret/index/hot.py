@@ -29,7 +29,7 @@ from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
 from neuroseqret.candidates.finder import Finder
 from neuroseqret.candidates.finders import FINDERS
 from neuroseqret.index.keys import rows_by_hash
-from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, SERIAL
+from neuroseqret.index.store import CHECK, DIGEST, EMBEDDING, KEY, SERIAL
 
 CURRENT, META = "CURRENT", "meta.json"
 EMBEDDINGS, SERIALS, BEGINS, LENGTHS = "embeddings.npy", "serials.npy", "begins.npy", "lengths.npy"
@@ -116,7 +116,7 @@ def empty(schema: pa.Schema, dimension: int) -> HotStructure:
 
 def hit_columns(schema: pa.Schema) -> list[str]:
     """Return the columns that hits are made of: all but events, embeddings and hashes."""
-    return [name for name in schema.names if name not in ("times", "marks", DIGEST, KEY, EMBEDDING)]
+    return [name for name in schema.names if name not in ("times", "marks", DIGEST, CHECK, KEY, EMBEDDING)]
 
 
 def open_current(folder: Path, dimension: int) -> HotStructure | None:

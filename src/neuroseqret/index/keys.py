@@ -65,6 +65,14 @@ def hash_events(sequences: EventSequences) -> Hashes:
     return out.view(np.int64)
 
 
+def add_vectors(hashes: Hashes, vectors: npt.NDArray[np.float32]) -> Hashes:
+    """Return the hashes with a row of numbers added to each: (n,) int64."""
+    out = hashes.view(np.uint64).copy()
+    words = np.ascontiguousarray(vectors, np.float32).view(np.uint32)
+    _hash_runs(words.ravel(), np.arange(len(out) + 1) * words.shape[1], out)
+    return out.view(np.int64)
+
+
 class KeySet:
     """A growing map from id hash to event hash, kept as sorted runs that double in size: adding N takes O(N log N)."""
 

@@ -47,8 +47,12 @@ class Reader:
     """
 
     def __init__(self, folder: Path, store: Store, config: IndexConfig, every: float | None = None) -> None:
-        """`every`: seconds between two looks for new commits in the background; None: look before every search."""
+        """`every`: seconds between two looks for new commits in the background; None: look before every search.
+
+        Only a store in a network is given them here. Then nothing that a search needs is read from the store either.
+        """
         self.folder, self.store, self.config, self.every = folder, store, config, every
+        self._remote = every is not None
         self._key_column = PARENT if config.settings.windowed else "id"  # what the key of a row is the hash of
         self._local_filter = LocalFilter()
         self._watched = False
@@ -67,6 +71,12 @@ class Reader:
             return snapshot
         return self.follow()
 
+    def watch(self, every: float) -> None:
+        """Follow commits in the background from now on, unless that is done already."""
+        if self.every is None:
+            self.every = every
+            self.follow()
+
     def catch_up(self) -> None:
         """Follow a commit of this process, so that its next search sees it although others follow in the background."""
         if self.every is not None and self._snapshot is not None:
@@ -84,7 +94,7 @@ class Reader:
                 self._start_building()
             if self.every is not None and not self._watched:
                 self._watched = True
-                watch(self, self.every)
+                watch(self)
             return snapshot
 
     def newest(self) -> tuple[Snapshot, int]:
@@ -144,7 +154,7 @@ class Reader:
         If another process has built one in the meantime, other than the one `in_use`, that one is taken.
         """
         try:
-            if self.every is not None:
+            if self._remote:
                 self.folder.mkdir(parents=True, exist_ok=True)  # a cache may be deleted at any time
             with lock.held(self.folder / "hot.lock", timeout=_BUILD_TIMEOUT):
                 current = None if in_use is None else hot.open_current(self.folder / "hot", self.config.dimension)
@@ -170,7 +180,7 @@ class Reader:
         columns, extra = hot.hit_columns(store.schema), [EMBEDDING]
         if self.config.settings.windowed:  # a window's last event follows from its length
             extra.append("marks")
-        if self.every is not None:  # whoever searches does not wait for the network to see a new row's events
+        if self._remote:  # whoever searches does not wait for the network to see a new row's events
             extra = [EMBEDDING, "times", "marks"]
         new = parts.keys() - snapshot.parts.keys()
         found = store.scan([*columns, *extra], after=snapshot.last_serial, parts=new)
@@ -181,7 +191,7 @@ class Reader:
                 table,
                 [embeddings_of(b.column(EMBEDDING), self.config.dimension) for b in batches],
                 [list_lengths(b.column("marks")) for b in batches if self.config.settings.windowed],
-                None if self.every is None else pa.Table.from_batches(batches).select(list(EVENTS)),
+                pa.Table.from_batches(batches).select(list(EVENTS)) if self._remote else None,
             )
             if store.count() != snapshot.count:
                 snapshot = self._without_replaced(snapshot, table.num_rows)
@@ -223,7 +233,7 @@ class Reader:
         with self._masking:
             mask = filters.get(text)
         if mask is None:  # without the lock: other searches need not wait for this condition
-            sources = [store] if self.every is None else self._local_filter.stores(snapshot, store.schema)
+            sources = self._local_filter.stores(snapshot, store.schema) if self._remote else [store]
             wanted = condition.for_columns(store.schema)
             mask = _one_of(snapshot.serials, np.concatenate([_serials(source, wanted) for source in sources]))
             mask = mask & snapshot.alive if len(snapshot.alive) else mask

@@ -12,9 +12,21 @@ import pyarrow as pa
 from neuroseqret.data.meaning import UNKNOWN
 from neuroseqret.data.sequences import CANONICAL, STRING, EventSequences
 from neuroseqret.errors import DataError, UserError
+from neuroseqret.index.as_written import check_as_written, columns_of_hashes, row_hashes
 from neuroseqret.index.config import IndexConfig
-from neuroseqret.index.keys import hash_events, hash_strings
-from neuroseqret.index.store import DIGEST, EMBEDDING, INTERNAL, KEY, OFFSET, PARENT, RESERVED, SERIAL, UNFIT, Store
+from neuroseqret.index.store import (
+    CHECK,
+    DIGEST,
+    EMBEDDING,
+    INTERNAL,
+    KEY,
+    OFFSET,
+    PARENT,
+    RESERVED,
+    SERIAL,
+    UNFIT,
+    Store,
+)
 from neuroseqret.models.model_folder import SavedModel
 
 EVENTS = ("id", "times", "marks", "start", "end")
@@ -27,6 +39,7 @@ def base_schema(dimension: int) -> pa.Schema:
             (SERIAL, pa.int64()),
             (KEY, pa.int64()),
             (DIGEST, pa.int64()),
+            (CHECK, pa.int64()),
             (PARENT, STRING),
             (OFFSET, pa.int64()),
             *CANONICAL.items(),
@@ -87,30 +100,6 @@ def check_layout(store: Store, config: IndexConfig, folder: Path) -> None:
             raise UserError(f"{folder}: index.json says that rows are windows, but the store holds sequences; {remedy}")
 
 
-def hashes_of(sequences: EventSequences) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the hash of the id and the hash of the events of every sequence."""
-    return hash_strings(sequences.ids), hash_events(sequences)
-
-
-def check_as_written(
-    sequences: EventSequences, keys: pa.ChunkedArray, events: pa.ChunkedArray, config: IndexConfig
-) -> None:
-    """Raise a `DataError` if stored sequences do not have the hashes that were written with them.
-
-    Windows share the hashes of the sequence that they were cut from, so they cannot be checked one by one.
-    """
-    if config.settings.windowed:
-        return
-    expected = (keys.to_numpy(), events.to_numpy())
-    for found, written in zip(hashes_of(sequences), expected, strict=True):
-        if (differs := found != written).any():
-            raise DataError(
-                "it is not as it was written: the disk or its copy is damaged",
-                sequence=sequences.ids[int(np.argmax(differs))].as_py(),
-                remedy="upsert it from your source, and run 'neuroseqret index check'",
-            )
-
-
 def cut_windows(sequences: EventSequences, config: IndexConfig) -> tuple[EventSequences, npt.NDArray[np.int64]]:
     """Return the rows of sequences (their windows, or the sequences themselves), and the sequence of each row.
 
@@ -147,6 +136,7 @@ def to_rows(
         SERIAL: pa.array(np.arange(first_serial, first_serial + n)),
         KEY: pa.array(keys),
         DIGEST: pa.array(events),
+        CHECK: pa.array(row_hashes(rows, embeddings)),
         EMBEDDING: pa.FixedSizeListArray.from_arrays(
             pa.array(np.ascontiguousarray(embeddings, np.float32).ravel()), embeddings.shape[1]
         ),
@@ -162,6 +152,11 @@ def embeddings_of(column: pa.Array, dimension: int) -> npt.NDArray[np.float32]:
     """Return an embedding column as a matrix."""
     flat = column.values.to_numpy()[column.offset * dimension : (column.offset + len(column)) * dimension]
     return flat.reshape(-1, dimension)
+
+
+def all_embeddings(batches: Sequence[pa.RecordBatch], dimension: int) -> npt.NDArray[np.float32]:
+    """Return the embeddings of several batches as one matrix."""
+    return np.concatenate([embeddings_of(batch.column(EMBEDDING), dimension) for batch in batches])
 
 
 def list_lengths(column: pa.Array) -> npt.NDArray[np.int32]:
@@ -184,11 +179,12 @@ def stored(store: Store, ids: Sequence[str], config: IndexConfig, folder: Path) 
         return EventSequences.from_lists([])
     quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids)
     columns = [name for name in store.schema.names if name not in INTERNAL]
-    batches = list(store.scan([*columns, KEY, DIGEST], where=f"id IN ({quoted})"))
+    hashes = columns_of_hashes(store, config)
+    batches = list(store.scan([*columns, *hashes], where=f"id IN ({quoted})"))
     row_of = {name: row for row, name in enumerate(name for b in batches for name in b.column("id").to_pylist())}
     if missing := [name for name in ids if name not in row_of]:
         raise UserError(f"{folder}: holds no sequence {missing[0]!r}; check the id")
     table = pa.Table.from_batches(batches)
-    found = to_sequences(table.drop_columns([KEY, DIGEST]), config)
-    check_as_written(found, table.column(KEY), table.column(DIGEST), config)
+    found = to_sequences(table.select(columns), config)
+    check_as_written(found, all_embeddings(batches, config.dimension), table.select(hashes), config)
     return found[np.array([row_of[name] for name in ids])]

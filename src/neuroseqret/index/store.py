@@ -20,15 +20,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-SERIAL, KEY, DIGEST, PARENT, OFFSET, EMBEDDING = (
+SERIAL, KEY, DIGEST, CHECK, PARENT, OFFSET, EMBEDDING = (
     "nsr_serial",  # int64: identifies the row
     "nsr_key",  # int64: hash of the sequence's id
     "nsr_digest",  # int64: hash of the sequence's events
+    "nsr_check",  # int64: hash of the row's own events and embedding; rows of early indexes have none
     "nsr_parent",  # id of the sequence that a window was cut from
     "nsr_offset",  # int64: number of the window's first event in it
     "nsr_embedding",
 )
-INTERNAL = (SERIAL, KEY, DIGEST, PARENT, OFFSET, EMBEDDING)
+INTERNAL = (SERIAL, KEY, DIGEST, CHECK, PARENT, OFFSET, EMBEDDING)
 #: Names that the embedded store uses itself, and characters that it writes to a name but cannot read back.
 RESERVED = ("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version")
 UNFIT = ".`\0"

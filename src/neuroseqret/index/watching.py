@@ -1,4 +1,4 @@
-"""Follow the commits of other machines in the background, so that no search waits for the network."""
+"""Follow the commits of others in the background, so that no search reads them itself or waits for the network."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from neuroseqret.index.reader import Reader
 
 
-def watch(reader: Reader, every: float) -> None:
-    """Start a thread that follows the newest commit every so many seconds, as long as the reader is in use."""
-    thread = threading.Thread(target=_watch, args=(weakref.ref(reader), every), name="neuroseqret-watch", daemon=True)
+def watch(reader: Reader) -> None:
+    """Start a thread that follows the newest commit every `reader.every` seconds, as long as the reader is in use."""
+    thread = threading.Thread(
+        target=_watch, args=(weakref.ref(reader), reader.every or 1.0), name="neuroseqret-watch", daemon=True
+    )
     thread.start()
 
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 from neuroseqret.data.sequences import STRING, EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index import rows
+from neuroseqret.index.as_written import hashes_of
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.engines import Mirror
 from neuroseqret.index.keys import KeySet, hash_strings
@@ -66,7 +67,7 @@ class Writer:
         rows.check_columns(batch)
         if not len(batch):
             return Added()
-        keys, events = rows.hashes_of(batch)
+        keys, events = hashes_of(batch)
         _check_unique(batch, keys)
         with self._keys_lock:
             fresh = self._state_of(batch, keys, events, upsert) != _SAME

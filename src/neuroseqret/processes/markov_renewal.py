@@ -269,7 +269,8 @@ def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:
     """Return the standardised log gaps of all events, NaN if there is none: (events,)."""
     gaps = gaps_of(sequences)
     gaps += scale.eps
-    np.log(gaps, out=gaps)
+    with np.errstate(divide="ignore"):  # eps may be 0; the log of a tie is then clipped below
+        np.log(gaps, out=gaps)
     gaps -= scale.mean
     gaps /= scale.sd
     return np.clip(gaps, -6.0, 6.0, out=gaps)

@@ -34,7 +34,7 @@ class TimeScale(BaseModel):
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     eps: float = Field(ge=0)
-    mean: float
+    mean: float = Field(ge=-746, le=710)  # logs of the smallest and of the largest number
     sd: float = Field(gt=0)
 
     @classmethod

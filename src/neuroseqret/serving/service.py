@@ -59,14 +59,18 @@ class Service:
     # ---------------------------------------------------------------- life
 
     def warm_up(self) -> None:
-        """Open the newest commit and search once, so that the first caller does not wait for compilers."""
+        """Open the newest commit and search once, so that the first caller does not wait for compilers.
+
+        From now on commits are followed in the background, so that no search reads them itself.
+        """
+        self.index.watch(self.settings.refresh_seconds)
         view = self.index.view()
         probe = EventSequences.from_lists([([0.0, 1.0, 2.5], [0, 0, 0])], mark_names=self.index.config.mark_names)
         view.search(probe, self.index.embed_queries(probe), self.index.search_options(1))
         self.ready = True
 
     async def watch(self) -> None:
-        """Look for new commits for ever, so that a search finds them read and built already."""
+        """Count the new commits for ever."""
         version = -1
         while True:
             try:

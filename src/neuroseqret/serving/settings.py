@@ -70,7 +70,7 @@ class ServerSettings:
     audit: Path | None = None
     origins: tuple[str, ...] = ()  # other sites whose pages may call this server (CORS)
     window: float = 0.003  # seconds that a search waits for others to be embedded with; 0 turns batching off
-    refresh_seconds: float = 1.0  # between two looks for new commits
+    refresh_seconds: float = 0.2  # between two looks for new commits
     telemetry: bool = False
     counts: Path | None = None  # file in which several processes count the requests and writes of each key
     limits: Limits = field(default_factory=Limits)

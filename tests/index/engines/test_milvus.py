@@ -17,7 +17,6 @@ from neuroseqret import Index, UserError
 from neuroseqret.errors import MissingExtraError
 from neuroseqret.index.engines.milvus import MilvusEngine
 
-pytestmark = pytest.mark.xdist_group("milvus")
 CORPUS = naive.some_sequences(300, seed=1)
 QUERIES = naive.some_sequences(5, seed=2, prefix="q")
 

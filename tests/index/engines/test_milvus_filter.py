@@ -81,7 +81,6 @@ def table():
     return pa.table({SERIAL: range(8), KEY: range(8), EMBEDDING: vectors, **slow.ROWS})
 
 
-@pytest.mark.xdist_group("milvus")
 def test_the_same_rows_as_sql(address, engine_of):
     engine = engine_of(address)
     for text in CONDITIONS:
@@ -93,7 +92,6 @@ def test_the_same_rows_as_sql(address, engine_of):
     assert sorted(row["id"] for row in found) == list("aceg")
 
 
-@pytest.mark.xdist_group("milvus")
 def test_metadata_come_back_as_they_are(address, engine_of):
     found = engine_of(address).best(np.array([1, 0], np.float32), 100, table().schema).records
     kept = [name for name in slow.ROWS if name not in ("times", "tags")]

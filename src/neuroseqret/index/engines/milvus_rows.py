@@ -23,12 +23,12 @@ from neuroseqret.candidates.finder import Vectors
 from neuroseqret.errors import DataError
 from neuroseqret.index.engines.milvus_filter import ID, VALUES, plain_value
 from neuroseqret.index.rows import embeddings_of, list_lengths
-from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, PARENT, SERIAL
+from neuroseqret.index.store import CHECK, DIGEST, EMBEDDING, KEY, PARENT, SERIAL
 
 LENGTH = "nsr_length"  # number of events of a window
 CODE = "nsr_code"
 LONGEST = 65_535  # bytes of a text, and of the JSON of a row
-_HIDDEN = ("id", "times", "marks", SERIAL, KEY, EMBEDDING, DIGEST)
+_HIDDEN = ("id", "times", "marks", SERIAL, KEY, EMBEDDING, DIGEST, CHECK)
 _DAY_0, _TIME_0 = date(1970, 1, 1), datetime(1970, 1, 1)
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from neuroseqret.candidates.finder import Rows, Vectors
 from neuroseqret.errors import UserError
 from neuroseqret.index.engines.engine import Engine
-from neuroseqret.index.store import DIGEST, EMBEDDING, KEY, SERIAL, Store
+from neuroseqret.index.store import CHECK, DIGEST, EMBEDDING, KEY, SERIAL, Store
 from neuroseqret.storage import lock
 from neuroseqret.storage.sync import sync_folder
 
@@ -127,7 +127,7 @@ class Mirror:
         surplus, missing = self._compared(truth) if not empty else (np.empty(0, np.int64), truth)
         self.engine.delete(surplus)
         if len(missing):
-            columns = [name for name in self.store.schema.names if name not in ("times", DIGEST)]
+            columns = [name for name in self.store.schema.names if name not in ("times", DIGEST, CHECK)]
             for batch in self.store.scan(columns, after=int(missing.min()) - 1):
                 wanted = np.isin(batch.column(SERIAL).to_numpy(), missing)
                 rows = pa.Table.from_batches([batch]).filter(pa.array(wanted))
