@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from experiments.cutting import Cut, cut_queries
 from experiments.outcomes import facts, failure, figures, learning_curve
-from experiments.plan import BUDGETS, Fit, View, views
+from experiments.plan import BUDGETS, Fit, View, starts_other_work, views
 from experiments.result_cells import Config, Result, ResultCells
 from experiments.variants import VARIANTS, preset_for, variant
 from experiments.versions import versions_of
@@ -205,8 +205,8 @@ class Lab:
     # ---------------------------------------------------------------- models
 
     def fitted(self, fit: Fit) -> tuple[RelevanceModel, Result]:
-        """Return a fitted method and what fitting took. A SelfAttention is kept, since other work starts from it."""
-        if fit.method != "self":
+        """Return a fitted method and what fitting took; models that other work starts from are kept."""
+        if not starts_other_work(fit):
             return self._fit(fit)
         key = result_key(**self.fit_config(fit))
         folder, spent_file = self.models / key, self.models / f"{key}.json"

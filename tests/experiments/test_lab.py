@@ -235,7 +235,7 @@ def test_pieces_are_measured_once_and_failures_shown(lab):
     assert [result for _, _, result in lab.cells.all()] == [{"x": 1}, {"error": "no embeddings"}]
 
 
-def test_only_self_attention_is_kept_and_reused(lab, monkeypatch):
+def test_only_what_other_work_starts_from_is_kept_and_reused(lab, monkeypatch):
     queries, corpus = simulate()
     fits = []
 
@@ -249,6 +249,9 @@ def test_only_self_attention_is_kept_and_reused(lab, monkeypatch):
         assert isinstance(model, Histogram)
         assert spent == {"fit_seconds": 1.0}
     assert fits == ["self", "thp", "thp"]
+    for preset in ("paper", "paper", "default", "default"):
+        lab.fitted(Fit(data="first", method="cross", preset=preset))
+    assert fits[3:] == ["cross"] * 3
 
 
 @pytest.mark.parametrize("method", module.SECOND_STAGES)
