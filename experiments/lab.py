@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from experiments.cutting import Cut, cut_queries
-from experiments.outcomes import facts, failure, figures
-from experiments.plan import BUDGETS, Fit, View, views
+from experiments.outcomes import facts, failure, figures, learning_curve
+from experiments.plan import BUDGETS, Fit, View, starts_other_work, views
 from experiments.result_cells import Config, Result, ResultCells
 from experiments.variants import VARIANTS, preset_for, variant
 from experiments.versions import versions_of
@@ -199,13 +199,14 @@ class Lab:
             except Exception as error:
                 yield failure(error)
                 continue
-            yield {**figures(answers, by_query=view == View()), **facts(task), **spent}
+            kept = spent if view == View() else {name: spent[name] for name in spent if name != "curve"}
+            yield {**figures(answers, by_query=view == View()), **facts(task), **kept}
 
     # ---------------------------------------------------------------- models
 
     def fitted(self, fit: Fit) -> tuple[RelevanceModel, Result]:
-        """Return a fitted method and what fitting took. A SelfAttention is kept, since other work starts from it."""
-        if fit.method != "self":
+        """Return a fitted method and what fitting took; models that other work starts from are kept."""
+        if not starts_other_work(fit):
             return self._fit(fit)
         key = result_key(**self.fit_config(fit))
         folder, spent_file = self.models / key, self.models / f"{key}.json"
@@ -246,7 +247,7 @@ class Lab:
             "training_events": events,
             "budget_clock": "processor",
         }
-        return model, spent
+        return model, spent | learning_curve(model)
 
     def _untrained(self, fit: Fit) -> tuple[RelevanceModel, float, Result]:
         """Return a new model, its budget, and what its first stage (the SelfAttention of the same fit) has taken."""

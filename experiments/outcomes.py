@@ -8,6 +8,7 @@ from experiments.result_cells import Result
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.protocol import RankingTask
 from neuroseqret.evaluation.scoring import Answers
+from neuroseqret.models.base import RelevanceModel
 
 KEPT = ("AP", "nDCG@10")  # measures that are kept query by query
 
@@ -34,3 +35,24 @@ def facts(task: RankingTask) -> Result:
         "queries_not_drawn": task.not_drawn,
         "candidates": int(task.candidates.max()),
     }
+
+
+def learning_curve(model: RelevanceModel) -> Result:
+    """Return what the last phase with validations was judged by, and its course; nothing for a method without one.
+
+    A point is the seconds since the phase began, the mean loss since the point before it, and the validation value.
+    """
+    phases = [record["phase"] for record in model.log.records if "validation" in record]
+    judged_by = next(iter(model.trained_card().validation), None)
+    if not phases or judged_by is None:
+        return {}
+    points, losses = [], []
+    for record in model.log.records:
+        if record["phase"] != phases[-1]:
+            continue
+        losses.append(record["loss"])
+        if "validation" in record:
+            found = record["seconds"], float(np.mean(losses)), record["validation"]
+            points.append([round(value, 4) for value in found])
+            losses.clear()
+    return {"curve": {"judged_by": judged_by, "points": points}}

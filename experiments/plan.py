@@ -71,6 +71,11 @@ def accuracy(data: Sequence[str], seeds: int) -> Iterator[Fit]:
                     yield Fit(data=name, method=method, preset=preset, seed=seed, corpus=corpus)
 
 
+def starts_other_work(fit: Fit) -> bool:
+    """Return whether other experiments start from this fitted model: `self`, and what reranks in `algorithm`."""
+    return fit.method == "self" or (fit.method in MODELS and fit.preset == "paper" and not fit.variant)
+
+
 def views(fit: Fit) -> list[View]:
     """Return the views in which a fitted method is asked."""
     asked = [View(protocol="full"), View(protocol="sampled")]

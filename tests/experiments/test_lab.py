@@ -12,7 +12,7 @@ from experiments import plan, training_time
 from experiments.cutting import cut_queries
 from experiments.find_data import find_data
 from experiments.lab import Lab, Piece
-from experiments.outcomes import figures
+from experiments.outcomes import figures, learning_curve
 from experiments.plan import Fit, View
 from experiments.result_cells import ResultCells
 from experiments.variants import variant_fit
@@ -24,6 +24,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.methods.registry import BASELINES, MODELS
+from neuroseqret.models.self_attention import SelfAttention
 from simulated import simulate
 
 
@@ -234,7 +235,7 @@ def test_pieces_are_measured_once_and_failures_shown(lab):
     assert [result for _, _, result in lab.cells.all()] == [{"x": 1}, {"error": "no embeddings"}]
 
 
-def test_only_self_attention_is_kept_and_reused(lab, monkeypatch):
+def test_only_what_other_work_starts_from_is_kept_and_reused(lab, monkeypatch):
     queries, corpus = simulate()
     fits = []
 
@@ -248,6 +249,9 @@ def test_only_self_attention_is_kept_and_reused(lab, monkeypatch):
         assert isinstance(model, Histogram)
         assert spent == {"fit_seconds": 1.0}
     assert fits == ["self", "thp", "thp"]
+    for preset in ("paper", "paper", "default", "default"):
+        lab.fitted(Fit(data="first", method="cross", preset=preset))
+    assert fits[3:] == ["cross"] * 3
 
 
 @pytest.mark.parametrize("method", module.SECOND_STAGES)
@@ -287,3 +291,15 @@ def test_training_time_is_measured_with_its_own_budget_and_settings(lab, monkeyp
     for config, result in found.values():
         assert 0 < result["measures"]["AP"] <= 1
         assert config["corpus"] == "unseen"
+
+
+def test_a_learning_curve_has_the_validations_of_the_last_phase_that_has_any():
+    queries, corpus = simulate()
+    model = SelfAttention("paper", joint={"steps": 4, "patience": None, "evaluations": 2}).fit(queries, corpus)
+    curve = learning_curve(model)["curve"]
+    records = model.log.records
+    assert curve["judged_by"] == "AP"
+    assert [point[2] for point in curve["points"]] == [round(r["validation"], 4) for r in (records[1], records[3])]
+    means = [np.mean([r["loss"] for r in part]) for part in (records[:2], records[2:])]
+    np.testing.assert_allclose([point[1] for point in curve["points"]], means, atol=1e-4)
+    assert learning_curve(Histogram().fit(queries, corpus)) == {}

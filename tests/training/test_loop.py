@@ -87,6 +87,25 @@ def test_without_a_number_of_steps_patience_ends_it_at_a_constant_rate():
     assert [record["step"] for record in log.records if "validation" in record] == [7, 14, 21, 28]
 
 
+def test_a_drop_goes_back_to_the_best_weights_and_lowers_the_rate():
+    module, log, values = model(), TrainingLog(), iter([0.1, 0.5, 0.4, 0.3, 0.2, 0.6, 0.5, 0.4, 0.3, 0.2])
+    seen = []
+
+    def validate():
+        seen.append([p.detach().clone() for p in module.parameters()])
+        return next(values)
+
+    settings = LoopSettings(steps=None, every=5, patience=2, drops=1)
+    result = train(module, regression(module), settings, validate=validate, log=log)
+    # 0.5 is best; two worse ones are a drop. 0.6 is best after it; two worse ones are the end.
+    assert (result.steps, result.best) == (40, 0.6)
+    rates = [record["rate"] for record in log.records]
+    assert rates[:20] == [settings.learning_rate] * 20
+    assert rates[20:] == pytest.approx([settings.learning_rate / 3] * 20)
+    for kept, best in zip(module.parameters(), seen[5], strict=True):
+        torch.testing.assert_close(kept, best)
+
+
 def test_without_validation_the_loss_ends_it():
     module = model()
     result = train(module, regression(module), LoopSettings(steps=None, every=10, patience=3, learning_rate=0.03))

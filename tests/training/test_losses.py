@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import training as naive
-from neuroseqret.training.losses import in_batch_softmax, pairwise_hinge
+from neuroseqret.training.losses import in_batch_softmax, number_of_pairs, pairwise_hinge
 
 
 def random_block(seed: int, queries: int, candidates: int):
@@ -32,6 +32,24 @@ def test_hinge_is_the_naive_one(seed, queries, candidates):
     for over in ("active", "all"):
         expected = naive.pairwise_hinge(scores.tolist(), positive.tolist(), 0.5, over)
         assert float(pairwise_hinge(scores, positive, 0.5, over=over)) == pytest.approx(expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 7))
+def test_the_mean_over_all_pairs_is_the_sum_over_their_number(seed, queries, candidates):
+    scores, positive, ignore = random_block(seed, queries, candidates)
+    rows = range(queries), range(candidates), range(candidates)
+    pairs = [
+        (q, p, n)
+        for q in rows[0]
+        for p in rows[1]
+        for n in rows[2]
+        if positive[q, p] and not positive[q, n] and not ignore[q, p] and not ignore[q, n]
+    ]
+    assert number_of_pairs(positive, ignore) == len(pairs)
+    total = sum(max(0.0, float(scores[q, n] - scores[q, p]) + 0.5) for q, p, n in pairs)
+    mean = pairwise_hinge(scores, positive, 0.5, ignore, "all")
+    assert float(mean) * max(len(pairs), 1) == pytest.approx(total)
 
 
 @pytest.mark.parametrize("loss", [in_batch_softmax, pairwise_hinge])

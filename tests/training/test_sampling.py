@@ -80,6 +80,18 @@ def test_every_anchor_gets_its_negatives_and_no_more_are_drawn_than_it_takes(rel
         assert (~further[:, :-1]).sum(1).min() == 2
 
 
+@pytest.mark.parametrize("relevance", [BY_GROUP, BY_QRELS], ids=["groups", "qrels"])
+def test_rows_outside_a_set_are_never_in_it(relevance):
+    sampler = PairSampler(relevance, np.arange(3), size=4, pseudo_share=0.0)
+    batch = sampler.batch(0)
+    drawn = sampler.outside(batch.sets, 50, np.random.default_rng(0))
+    inside = BY_GROUP.matrix()[batch.queries]
+    assert drawn.shape == (4, 50)
+    for k in range(4):
+        assert not inside[k, drawn[k]].any()
+        assert set(drawn[k]) == set(np.flatnonzero(~inside[k]))
+
+
 def test_a_small_corpus_gives_all_that_it_has():
     batch = PairSampler(BY_GROUP, np.arange(3), size=4, pseudo_share=0.0, negatives=100).batch(0)
     assert set(batch.corpus[4:]) == set(range(len(CORPUS)))

@@ -195,9 +195,9 @@ def _paper(gamma: float, margin: float, batch: int, width: int) -> SelfAttention
         similarity=SimilaritySettings(form="horizon", gamma=gamma),
         unwarp=UnwarpSettings(hidden=128),
         loss=LossSettings(kind="hinge", margin=margin, over="all", likelihood=0.0),
-        batch=BatchSettings(size=batch, pseudo_share=0.0, crop=256, negatives=100),
+        batch=BatchSettings(size=batch, pseudo_share=0.5, crop=256, negatives=100),
         warm_up=LoopSettings(steps=0),
-        joint=LoopSettings(steps=None, learning_rate=1e-3, weight_decay=1e-3, patience=6),
+        joint=LoopSettings(steps=None, learning_rate=3e-3, weight_decay=1e-3, patience=6, drops=2),
         head=None,
         selection=None,
     )

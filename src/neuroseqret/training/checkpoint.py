@@ -33,6 +33,7 @@ class LoopState:
     best: float | None = None
     best_weights: Weights | None = None
     waited: int = 0  # evaluations since the best one
+    drops: int = 0  # of the learning rate
     finished: bool = False
     smooth: float | None = None  # running mean of the loss
     lowest: float | None = None  # lowest running mean so far
@@ -45,6 +46,12 @@ class LoopState:
             self.best_weights = {k: v.detach().clone() for k, v in module.state_dict().items()}
         else:
             self.waited += 1
+
+    def drop(self, module: nn.Module) -> None:
+        """Go back to the best weights; the loop lowers the rate with the number of drops."""
+        if self.best_weights is not None:
+            module.load_state_dict(self.best_weights)
+        self.drops, self.waited = self.drops + 1, 0
 
     def check(self, loss: float, norm: float, phase: str, rate: float) -> None:
         """Raise a `DivergenceError` if the run cannot recover."""
@@ -107,7 +114,7 @@ class Checkpoint:
         tensors |= {f"best/{k}": v for k, v in (state.best_weights or {}).items()}
         for index, group in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{index}/{k}": torch.as_tensor(v) for k, v in group.items()}
-        plain = ("step", "seconds", "best", "waited", "finished", "smooth", "lowest", "recent")
+        plain = ("step", "seconds", "best", "waited", "drops", "finished", "smooth", "lowest", "recent")
         meta = {"key": self.key, "log": log.records, **{k: getattr(state, k) for k in plain}}
         kept = {k: v.detach().contiguous().clone() for k, v in tensors.items()}
         with new_file(self._path(phase)) as temporary:

@@ -29,6 +29,8 @@ from neuroseqret.training.progress import ProgressDisplay
 
 __all__ = ["LoopSettings", "TrainingResult", "train"]
 
+DROP = 3.0  # the learning rate is divided by this at a drop
+
 
 @dataclass
 class TrainingResult:
@@ -75,7 +77,7 @@ def train(
             if done >= 1:
                 break
             torch.manual_seed((seed * 1_000_003 + salt + state.step * 7_919) % (2**63))
-            rate = settings.learning_rate
+            rate = settings.learning_rate / DROP**state.drops
             if settings.steps is not None:
                 rate *= schedule(done, settings.warmup)
             for group in optimizer.param_groups:
@@ -100,7 +102,10 @@ def train(
             elif settings.steps is None and state.smooth is not None and due(state.step):
                 state.judge(ranks.of_first(-state.smooth), module)
             if settings.patience and state.waited >= settings.patience:
-                state.finished = True
+                if state.drops < settings.drops:
+                    state.drop(module)
+                else:
+                    state.finished = True
             log.add(record)
             display.show(state.step, number, state.best, state.seconds)
             if checkpoint:

@@ -10,7 +10,7 @@ class LoopSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    steps: int | None = Field(default=400, ge=0)  # None: until `patience` or the budget ends it, at a constant rate
+    steps: int | None = Field(default=400, ge=0)  # None: until `patience` and `drops` or the budget end it
     learning_rate: float = Field(default=3e-3, gt=0)
     weight_decay: float = Field(default=1e-4, ge=0)
     clip: float = Field(default=1.0, gt=0)  # largest norm of the gradient
@@ -18,6 +18,7 @@ class LoopSettings(BaseModel):
     evaluations: int = Field(default=5, ge=1)  # number of validations, spread evenly over the phase
     every: int = Field(default=50, ge=1)  # steps between validations if `steps` is None
     patience: int | None = Field(default=None, ge=1)  # stop after this many evaluations without a new best; None: never
+    drops: int = Field(default=0, ge=0)  # how often patience ends in a lower rate and the best weights, not in a stop
     max_seconds: float | None = Field(default=None, gt=0)  # wall clock; the schedule shrinks to fit it
 
     @model_validator(mode="after")

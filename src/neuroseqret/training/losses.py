@@ -51,5 +51,11 @@ def pairwise_hinge(
     query, plus = counts.nonzero(as_tuple=True)
     violation = scores[query] - scores[query, plus][:, None] + margin  # (positive pairs, C)
     violation = violation.masked_fill(~negative[query], 0.0).clamp(min=0.0)
-    pairs = negative[query] if over == "all" else violation > 0
-    return violation.sum() / pairs.sum().clamp(min=1)
+    pairs = negative[query].sum() if over == "all" else (violation > 0).sum()
+    return violation.sum() / pairs.clamp(min=1)
+
+
+def number_of_pairs(positive: Tensor, ignore: Tensor | None = None) -> int:
+    """Return how many (query, positive, negative) the sum of the paper's loss runs over."""
+    counted = torch.ones_like(positive) if ignore is None else ~ignore
+    return int(((positive & counted).sum(1) * (~positive & counted).sum(1)).sum())

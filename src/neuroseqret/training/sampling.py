@@ -103,6 +103,13 @@ class PairSampler:
         ignore[asked:] = pseudo[:, None] == corpus
         return PairBatch(queries, pseudo, corpus, positive, ignore, sets)
 
+    def outside(self, sets: IntArray, number: int, rng: np.random.Generator) -> IntArray:
+        """Draw corpus rows that are not in each set, with replacement: (sets, number)."""
+        every = ~self._contains(sets, np.arange(self._corpus_size))
+        if not every.any(1).all():
+            raise UserError("all corpus sequences are relevant to one query; there is nothing to tell apart")
+        return np.stack([rng.choice(np.flatnonzero(free), number) for free in every])
+
     @staticmethod
     def _draw(values: IntArray, number: int, rng: np.random.Generator) -> IntArray:
         return values[rng.integers(0, len(values), number)]

@@ -294,12 +294,18 @@ def test_paper_draws_a_hundred_negatives_and_none_of_them_is_relevant() -> None:
     rows = task.answerable_train_rows
     lists = rank(np.zeros((len(rows), len(task.corpus)), np.float32), rows, task.relevance, 10)
     settings = cross_settings_of("paper", {}).process
-    asked, candidates, truth = CrossScorerFitting(
-        model.correction.scorer, settings, task, lists, lists
-    ).candidates(0)  # fmt: skip
-    assert candidates.shape == (settings.queries, 101)
-    np.testing.assert_array_equal(task.relevance.matrix()[asked[:, None], candidates], truth)
-    assert truth.sum(1).tolist() == [1] * settings.queries
+    fitting = CrossScorerFitting(model.correction.scorer, settings, task, lists, lists)
+    for step in range(5):
+        drawn = fitting.drawn(step)
+        assert drawn.candidates.shape == (settings.queries, 101)
+        assert len(drawn.pseudo) == settings.queries // 2
+        groups = task.corpus.groups.to_numpy(zero_copy_only=False)
+        of_queries = task.queries.groups.to_numpy(zero_copy_only=False)[drawn.queries]
+        anchors = np.concatenate([of_queries, groups[drawn.pseudo]])
+        np.testing.assert_array_equal(anchors[:, None] == groups[drawn.candidates], drawn.truth)
+        assert drawn.truth.sum(1).tolist() == [1] * settings.queries
+        itself = drawn.candidates[len(drawn.queries) :] == drawn.pseudo[:, None]
+        np.testing.assert_array_equal(itself, drawn.ignore[len(drawn.queries) :])
 
 
 def test_unfitted_models_and_wrong_presets_say_so() -> None:

@@ -155,8 +155,12 @@ class CrossScorer(nn.Module):
 
     def self_conditioned(self, sequences: Batch) -> Tensor:
         """Return the Fisher vectors of sequences conditioned on themselves, as unit rows: these are hashed."""
+        return self.information.whiten(self.own_gradients(sequences))
+
+    def own_gradients(self, sequences: Batch) -> Tensor:
+        """Return the Fisher scores of sequences conditioned on themselves: (B, F)."""
         states = self.process.states(self.process.attend_self(self.embed_events(sequences)))
-        return self.information.whiten(self.gradients(self._inputs(sequences), states))
+        return self.gradients(self._inputs(sequences), states)
 
 
 def first_events(batch: Batch, most: int = MOST_EVENTS) -> Batch:

@@ -1,15 +1,19 @@
 """Training of the paper's cross-attention models: pairwise hinge loss on a few candidates per query.
 
 With `hard`, half of the negatives are non-relevant sequences that the first stage ranks high. The others are random.
+With `pseudo_share`, some of the anchors are corpus sequences in place of train queries, as in the first stage.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from neuroseqret.data.batching import Batch, pad
+from neuroseqret.data.batching import Batch, join, pad
 from neuroseqret.data.sequences import IntArray
 from neuroseqret.data.splits import sample_negatives
 from neuroseqret.models.cross.cross_scorer import CrossScorer, Pairs, first_events
@@ -17,12 +21,25 @@ from neuroseqret.models.cross.presets import CrossProcessSettings
 from neuroseqret.models.cross.ranked_lists import RankedLists, list_average_precision
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import train
-from neuroseqret.training.losses import pairwise_hinge
+from neuroseqret.training.losses import number_of_pairs, pairwise_hinge
+from neuroseqret.training.sampling import PairSampler
 from neuroseqret.training.task import TrainingTask
 
 _JUDGED = 32  # validation queries whose lists are reranked at each evaluation
 _JUDGED_DEPTH = 50  # candidates of each of these lists
+_EMBEDDED = 2048  # corpus sequences that the information of an embedding is computed from at the end
 _WHITENED = 64  # train queries whose pairs the information is computed from at the end
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a training step compares: Q train queries and P pseudo-queries, and C candidates for each of them."""
+
+    queries: IntArray  # (Q,) rows of the queries
+    pseudo: IntArray  # (P,) rows of the corpus that act as queries
+    candidates: IntArray  # (Q + P, C) rows of the corpus
+    truth: npt.NDArray[np.bool_]  # (Q + P, C)
+    ignore: npt.NDArray[np.bool_]  # (Q + P, C) the candidate is the pseudo-query itself
 
 
 class CrossScorerFitting:
@@ -39,6 +56,11 @@ class CrossScorerFitting:
         self.model, self.settings, self.task, self.seed = model, settings, task, task.seed
         self.queries, self.corpus, self.relevance = task.queries, task.corpus, task.relevance
         self.lists, self.judged = train_lists, validation_lists.head(_JUDGED, _JUDGED_DEPTH)
+        self.sampler = None
+        if settings.pseudo_share:
+            share, anchors = settings.pseudo_share, settings.queries
+            rows = task.answerable_train_rows
+            self.sampler = PairSampler(self.relevance, rows, size=anchors, pseudo_share=share, seed=self.seed)
 
     def run(self, checkpoint: Checkpoint | None = None) -> float | None:
         """Train, then compute the information exactly; return the validation MAP of the lists, or None without any."""
@@ -55,9 +77,16 @@ class CrossScorerFitting:
         self.fit_information()
         return best
 
-    def candidates(self, step: int) -> tuple[IntArray, IntArray, np.ndarray]:
-        """Draw the train queries of a step: their rows, the rows of their candidates (Q, C), and the truth (Q, C)."""
+    def drawn(self, step: int) -> Drawn:
+        """Draw the anchors of a step, and positives and negatives for each."""
         s, rng = self.settings, np.random.default_rng([self.seed, step, 4])
+        if self.sampler is not None:
+            pairs = self.sampler.batch(step)
+            positive = pairs.corpus[:, None]  # one for each anchor
+            candidates = np.concatenate([positive, self.sampler.outside(pairs.sets, s.negatives, rng)], axis=1)
+            ignore = np.zeros(candidates.shape, bool)
+            ignore[len(pairs.queries) :] = candidates[len(pairs.queries) :] == pairs.pseudo[:, None]
+            return Drawn(pairs.queries, pairs.pseudo, candidates, _first_is_true(candidates), ignore)
         place = rng.integers(0, len(self.lists.rows), s.queries)
         rows = self.lists.rows[place]
         counts, begin = self.relevance.counts[rows], self.relevance.offsets[rows]
@@ -70,48 +99,62 @@ class CrossScorerFitting:
         hard = np.take_along_axis(self.lists.candidates[place], pick, 1)
         wrong = np.take_along_axis(self.lists.relevant[place], pick, 1)
         hard = np.where(wrong, sample_negatives(self.relevance, rows, hard_number, rng, replace=True), hard)
-        truth = np.zeros((s.queries, s.positives + s.negatives), bool)
-        truth[:, : s.positives] = True
-        return rows, np.concatenate([positive, hard, random], axis=1), truth
+        candidates = np.concatenate([positive, hard, random], axis=1)
+        ignore = np.zeros(candidates.shape, bool)
+        return Drawn(rows, np.empty(0, np.int64), candidates, _first_is_true(candidates, s.positives), ignore)
 
-    def pairs(self, rows: IntArray, candidates: IntArray, crop: int | None = None) -> Pairs:
-        """Return queries and candidates by their rows, cut to their first `crop` events."""
-        most = {} if crop is None else {"most": crop}
-        queries: Batch = first_events(pad(self.queries, rows), **most)
-        return self.model.pairs(
-            self.model.unwarped(queries), first_events(pad(self.corpus, candidates.ravel()), **most)
-        )
+    def pairs(self, drawn: Drawn, crop: int | None = None) -> Pairs:
+        """Return what was drawn, cut to the first `crop` events; only true queries are unwarped."""
+        queries = self.model.unwarped(_cut(pad(self.queries, drawn.queries), crop))
+        if len(drawn.pseudo):
+            queries = join(queries, _cut(pad(self.corpus, drawn.pseudo), crop))
+        return self.model.pairs(queries, _cut(pad(self.corpus, drawn.candidates.ravel()), crop))
 
     def loss(self, step: int) -> Tensor:
         """Return the loss of a step: ranking, minus weighted log-likelihood, plus penalty of the unwarping."""
-        rows, candidates, truth = self.candidates(step)
-        pairs = self.pairs(rows, candidates, self.settings.crop)
+        drawn = self.drawn(step)
+        pairs = self.pairs(drawn, self.settings.crop)
         if self.model.kind == "fisher":
             with torch.no_grad():
                 self.model.information.update(self.model.gradients(pairs.inputs, pairs.states.flatten(0, 1)))
         s, scores = self.settings, self.model.scores(pairs, noisy=True)
-        ranking = pairwise_hinge(scores, torch.from_numpy(truth), s.margin, over=s.over)
+        truth, ignore = torch.from_numpy(drawn.truth), torch.from_numpy(drawn.ignore)
+        ranking = pairwise_hinge(scores, truth, s.margin, ignore, s.over)
+        # The paper adds the penalty to a sum over pairs; beside the mean over all pairs it is divided alike.
+        share = 1.0 if s.over == "active" else 1 / max(number_of_pairs(truth, ignore), 1)
         likelihood = self.model.log_likelihood_per_event(pairs)
-        return ranking - self.settings.likelihood * likelihood + self.model.unwarp.penalty()
+        return ranking - self.settings.likelihood * likelihood + share * self.model.unwarp.penalty()
 
     @torch.no_grad()
     def validate(self) -> float:
         """Return the MAP of the judged validation lists in the order of the current scores."""
         scores = np.stack(
             [
-                self.model.scores(self.pairs(row[None], candidates[None]))[0].numpy()
+                self.model.scores(self._listed(row, candidates))[0].numpy()
                 for row, candidates in zip(self.judged.rows, self.judged.candidates, strict=True)
             ]
         )
         return float(list_average_precision(scores, self.judged).mean())
 
+    def _listed(self, row: int, candidates: IntArray) -> Pairs:
+        queries = self.model.unwarped(first_events(pad(self.queries, np.array([row]))))
+        return self.model.pairs(queries, first_events(pad(self.corpus, candidates)))
+
     @torch.no_grad()
     def fit_information(self) -> None:
-        """Compute I = mean of g^2 over pairs of train queries, with the final weights."""
+        """Compute I = mean of g^2 with the final weights, over what it whitens.
+
+        The kernel compares vectors of pairs. The embedding of the divergence is of single sequences.
+        """
+        if self.model.kind == "divergence" and self.settings.candidates == "own":
+            rows = np.random.default_rng([self.seed, 8]).permutation(len(self.corpus))[:_EMBEDDED]
+            parts = [rows[k : k + 64] for k in range(0, len(rows), 64)]
+            squares = [self.model.own_gradients(_cut(pad(self.corpus, part), None)).square().sum(0) for part in parts]
+            self.model.information.moment.copy_(torch.stack(squares).sum(0) / len(rows))
+            return
         total, number = torch.zeros_like(self.model.information.moment), 0
         for step in range(max(1, _WHITENED // self.settings.queries)):
-            rows, candidates, _ = self.candidates(step)
-            pairs = self.pairs(rows, candidates)
+            pairs = self.pairs(self.drawn(step))
             for inputs, states in (
                 (pairs.inputs, pairs.states.flatten(0, 1)),
                 (pairs.query_inputs, pairs.query_states),
@@ -119,3 +162,13 @@ class CrossScorerFitting:
                 total += self.model.gradients(inputs, states).square().sum(0)
                 number += len(inputs)
         self.model.information.moment.copy_(total / max(number, 1))
+
+
+def _first_is_true(candidates: IntArray, positives: int = 1) -> npt.NDArray[np.bool_]:
+    truth = np.zeros(candidates.shape, bool)
+    truth[:, :positives] = True
+    return truth
+
+
+def _cut(batch: Batch, crop: int | None) -> Batch:
+    return first_events(batch) if crop is None else first_events(batch, crop)

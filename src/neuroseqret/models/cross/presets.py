@@ -45,7 +45,8 @@ class CrossProcessSettings(_Settings):
     over: Literal["active", "all"] = "active"  # pairs that the hinge is averaged over
     likelihood: float = Field(default=0.1, ge=0)  # weight of the negative log-likelihood per event
     sigma: float = Field(default=0.1, gt=0)  # of the unwarping
-    queries: int = Field(default=16, ge=1)  # per step
+    queries: int = Field(default=16, ge=1)  # anchors per step
+    pseudo_share: float = Field(default=0.0, ge=0, le=1)  # of the anchors: corpus sequences, without `hard`
     positives: int = Field(default=2, ge=1)  # per query
     negatives: int = Field(default=6, ge=2)  # per query
     hard: bool = True  # half of the negatives are from the first stage's list; False: all are random
@@ -80,8 +81,9 @@ def _paper(first_stage: str, gamma: float, margin: float, batch: int, width: int
         positives=1,
         negatives=100,
         hard=False,
+        pseudo_share=0.5,
         crop=None,
-        loop=LoopSettings(steps=None, every=25, learning_rate=1e-3, weight_decay=1e-3, patience=6),
+        loop=LoopSettings(steps=None, every=25, learning_rate=1e-3, weight_decay=1e-3, patience=6, drops=2),
     )
     return CrossSettings(first_stage_preset=first_stage, kind="process", process=process)
 

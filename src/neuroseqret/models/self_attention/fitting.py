@@ -35,6 +35,7 @@ from neuroseqret.training import budget, ranks
 from neuroseqret.training.augment import crop
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import LoopSettings, train
+from neuroseqret.training.losses import number_of_pairs
 from neuroseqret.training.sampling import PairBatch, PairSampler
 from neuroseqret.training.task import TrainingTask
 
@@ -223,8 +224,17 @@ class Fitting:
             scores = s.kernel * scores - s.gamma * distance.to(scores.dtype)
         loss = ranking_loss(scores, pairs.positive, pairs.ignore, self.settings.loss)
         if self.network.unwarp is not None:
-            loss = loss + self.network.unwarp.penalty()
+            loss = loss + self._share_of_penalty(pairs) * self.network.unwarp.penalty()
         return loss + self.settings.loss.likelihood * likelihood_per_event(raw, inputs)
+
+    def _share_of_penalty(self, pairs: PairBatch) -> float:
+        """Return the weight of the unwarping's penalty beside the loss of a step.
+
+        The paper adds the penalty to a sum over pairs. Beside the mean over all pairs it has to be divided alike.
+        """
+        if self.settings.loss.over == "active":
+            return 1.0
+        return 1 / max(number_of_pairs(torch.from_numpy(pairs.positive), torch.from_numpy(pairs.ignore)), 1)
 
     # ---------------------------------------------------------------- vectors
 
