@@ -12,7 +12,7 @@ demo: $(STAMP)
 
 test: lint
 	@echo "test: all tests on $$(nproc 2>/dev/null || echo 2) cores"
-	@$(BIN)/python -m pytest -n auto
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto  # else each process compiles the package anew
 
 # Run it again to continue; results are in results/torture/, and docs/reliability.md is made from them.
 torture: $(STAMP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,11 @@ SETS = ("amazon", "audio", "celebrity", "electricity", "health", "soccer", "spor
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: work_units.begin(item.nodeid))
+    items.sort(key=lambda item: work_units.place(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # modules and tests stay until the end, so the collector need not look through them again and again
 
 
 @pytest.hookimpl(optionalhook=True)

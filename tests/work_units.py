@@ -8,33 +8,40 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Folders and files whose tests share a server, a browser or trained models.
-TOGETHER = (
-    "tests/index/buckets/",
-    "tests/index/engines/",
-    "tests/page/",
-)
-#: What takes longest, in the order in which it begins: the others fill the gaps at the end.
+#: Files and folders whose tests share a server, a browser or trained models, by a name of what they share.
+TOGETHER: dict[str, tuple[str, ...]] = {
+    "golden": (
+        "tests/golden/",
+        "tests/models/test_contract.py",
+        "tests/models/test_extreme_inputs.py",
+        "tests/models/test_forged_folders.py",
+    ),
+    "browser": ("tests/page/",),
+    "milvus": ("tests/index/engines/",),
+    "object store": ("tests/index/buckets/",),
+}
+#: What takes longest, in the order in which it begins; the others fill the gaps at the end.
 LONGEST = (
+    "golden",
+    "browser",
     "tests/torture/test_torture.py",
+    "milvus",
     "tests/distributed/test_ray.py",
-    "tests/index/engines/",
-    "tests/page/",
 )
 
 
 def unit(test: str) -> str:
-    """Return what the test is run together with: a folder or a file.
+    """Return what the test is run together with: a name in `TOGETHER`, or its file.
 
     >>> unit("tests/page/test_page.py::test_zoom[2]"), unit("tests/cli/test_main.py::test_help")
-    ('tests/page/', 'tests/cli/test_main.py')
+    ('browser', 'tests/cli/test_main.py')
     """
     file = test.partition("::")[0]
-    return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+    return next((name for name, places in TOGETHER.items() if file.startswith(places)), file)
 
 
-def begin(test: str) -> int:
-    """Return the place of the test's unit among those that begin first; the others have the last place."""
+def place(test: str) -> int:
+    """Return the place of the test's unit among those that begin first; the others share the last place."""
     name = unit(test)
     return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import warnings
 from copy import deepcopy
-from functools import cache
 
 import numpy as np
 import pytest
 
-from golden.golden_data import golden_data
-from golden.golden_figures import METHODS
+from golden.golden_data import SEED, golden_data
+from golden.golden_figures import METHODS, fitted
 from neuroseqret import methods
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.methods.registry import BASELINES, MODELS
-from neuroseqret.models.base import Embedder, RelevanceModel, Reranker, Resumable
+from neuroseqret.models.base import Embedder, Reranker, Resumable
 from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
 from neuroseqret.models.cross.memory_correction import MemoryDivergence
 
 #: One variant of every method; the golden figures have more.
 NAMES = [*MODELS, *BASELINES]
-
-
-@cache
-def fitted(name: str) -> RelevanceModel:
-    queries, corpus = golden_data()
-    trained: RelevanceModel = METHODS[name]().fit(queries, corpus, seed=0)
-    return trained
 
 
 def renumbered(sequences: EventSequences, names: tuple[str, ...]) -> EventSequences:
@@ -92,7 +84,7 @@ def test_only_what_learns_in_steps_takes_a_checkpoint(name: str, tmp_path: objec
     queries, corpus = golden_data()
     model = METHODS[name]()
     if isinstance(model, Resumable):
-        model.fit(queries, corpus, seed=0, checkpoint=tmp_path)
+        model.fit(queries, corpus, seed=SEED, checkpoint=tmp_path)
         np.testing.assert_array_equal(model.score(queries[:2], corpus), fitted(name).score(queries[:2], corpus))
         assert any(tmp_path.rglob("*.safetensors"))  # type: ignore[attr-defined]
     else:

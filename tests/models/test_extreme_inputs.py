@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from functools import cache
-
 import numpy as np
 import pytest
 import torch
 
 from golden.golden_data import golden_data
-from golden.golden_figures import METHODS
+from golden.golden_figures import fitted
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.methods.registry import BASELINES
-from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.models.base import Embedder
 
 NAMES = ["self", *BASELINES]
 EXTREMES = {
@@ -27,15 +24,6 @@ EXTREMES = {
     "tiny": [0.0, 5e-324, 1e-300, 1e-30],
     "both": [0.0, 1e-300, 1.0, 1e300],
 }
-
-
-@cache
-def fitted(name: str) -> RelevanceModel:
-    queries, corpus = golden_data()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model: RelevanceModel = METHODS[name]().fit(queries, corpus, seed=0)
-    return model
 
 
 def sequences(rows: list[list[float]]) -> EventSequences:

@@ -7,7 +7,6 @@ import json
 import resource
 import time
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,13 @@ import torch
 from torch import nn
 
 from golden.golden_data import golden_data
-from golden.golden_figures import METHODS
+from golden.golden_figures import fitted
 from neuroseqret import methods
 from neuroseqret.errors import UserError
 from neuroseqret.models import model_folder
 from neuroseqret.models.allocation import OnlyWhatTheFileHolds
-from neuroseqret.models.base import RelevanceModel
 
 NAMES = ("self", "self paper-literal", "cross", "histogram", "gru", "thp")
-
-
-@cache
-def trained(name: str) -> RelevanceModel:
-    queries, corpus = golden_data()
-    model: RelevanceModel = METHODS[name]().fit(queries, corpus, seed=0)
-    return model
 
 
 def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -58,7 +49,7 @@ def forge(folder: Path, config: dict[str, Any], path: tuple[str, ...], value: An
 @pytest.mark.parametrize("name", NAMES)
 def test_no_number_of_a_configuration_takes_memory_or_breaks_the_model(name: str, tmp_path: Path) -> None:
     queries, corpus = golden_data()
-    trained(name).save(tmp_path / "model")
+    fitted(name).save(tmp_path / "model")
     config = json.loads((tmp_path / "model" / model_folder.CONFIG).read_text())
     told: list[str] = []
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -77,7 +68,7 @@ def test_no_number_of_a_configuration_takes_memory_or_breaks_the_model(name: str
 
 
 def test_a_network_of_a_billion_blocks_is_refused_at_once(tmp_path: Path) -> None:
-    trained("self paper-literal").save(tmp_path / "model")
+    fitted("self paper-literal").save(tmp_path / "model")
     config = json.loads((tmp_path / "model" / model_folder.CONFIG).read_text())
     forge(tmp_path / "model", config, ("settings", "encoder", "blocks"), 10**9)
     with pytest.raises(UserError, match=r"asks for a much larger network than the .* saved numbers.*; fit the model"):

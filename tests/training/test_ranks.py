@@ -42,7 +42,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
 def test_the_command(tmp_path):
     data = nsr.simulate(3, 10, 6, seed=2)
     folder = write_folder(tmp_path / "data", data.corpus, data.queries).path
-    command = ["-m", "neuroseqret", "fit", folder, "--out", tmp_path / "model", "--max-seconds", "6", "--json"]
+    command = ["-m", "neuroseqret", "fit", folder, "--out", tmp_path / "model", "--max-seconds", "2", "--json"]
     done = torchrun(*command)
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads(done.stdout)["method"] == "self"  # printed once
