@@ -188,9 +188,9 @@ def test_the_largest_conditions_are_answered(filtered_store):
         deep = f"age <> {level} {'or' if level % 2 else 'and'} ({deep})"
     wide, one_of = "or ".join(["age<1"] * 1000), f"age in ({','.join(map(str, range(1000)))})"
     for where in (deep, wide, one_of, "not " * 2400 + "active", "(" * 50 + "active" + ")" * 50):
-        begin = time.perf_counter()
+        begin = time.process_time()
         assert matching(filtered_store, where) == slow.matching_rows(parse_text(where))
-        assert time.perf_counter() - begin < 2
+        assert time.process_time() - begin < 2
     # A path that is never the largest part of its level costs the store's parser most.
     tree = _bushy(9)
     for level in range(39):

@@ -18,6 +18,7 @@ from neuroseqret.serving.problems import Problem
 from serving.running_server import RunningServer
 
 QUERY = {"query": {"times": [0, 1], "marks": [0, 1]}}
+PATIENCE = 15.0  # who waits for idle callers waits until the server sends them away, after 20 s
 LIMITS = (
     "k=20",
     "queries=4",
@@ -240,7 +241,7 @@ def test_a_caller_that_does_not_read_does_not_stop_others(server):
             clients.append(client)
         begun = time.monotonic()
         assert server.call("POST", "/v1/search", QUERY)[0] == 200
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < PATIENCE
     finally:
         for client in clients:
             client.close()
@@ -256,7 +257,7 @@ def test_idle_callers_do_not_stop_others(server):
                 client.sendall(b"POST /v1/search HTTP/1.1\r\nHost: x\r\nContent-Le")
         begun = time.monotonic()
         assert server.call("POST", "/v1/search", QUERY)[0] == 200
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < PATIENCE
     finally:
         for client in idle:
             client.close()

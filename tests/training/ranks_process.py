@@ -17,7 +17,7 @@ from neuroseqret.training import ranks
 DATA = nsr.simulate(4, 12, 8, seed=1)
 SHORT = {"steps": 12, "evaluations": 3}
 METHODS = {
-    "default": lambda: nsr.SelfAttention(head=SHORT, projection={"dropout": 0.0}),
+    "default": lambda: nsr.SelfAttention(head=SHORT, selection={"steps": 10}, projection={"dropout": 0.0}),
     "paper": lambda: nsr.SelfAttention("paper-literal", warm_up=SHORT, joint=SHORT, encoder={"dropout": 0.0}),
     "gru": lambda: make("gru", "default", loop={**SHORT, "patience": 6}, dropout=0.0),
 }
