@@ -43,7 +43,11 @@ def test_search_explains_the_best_hit_of_each_query(made: tuple[Path, EventSeque
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 
 
-def test_at_most_ten_are_explained_unless_more_are_asked_for(made: tuple[Path, EventSequences]) -> None:
+def test_at_most_ten_are_explained_unless_more_are_asked_for(
+    made: tuple[Path, EventSequences], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many files are written; drawing them takes long, and is tested above."""
+    monkeypatch.setattr("neuroseqret.explanation.picture", lambda found, file: Path(file).touch())
     folder, corpus = made
     write(corpus[:12], folder / "twelve.parquet")
     search = ("search", str(folder / "whole"), str(folder / "twelve.parquet"), "-k", "1", "--explain")
