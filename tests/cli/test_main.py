@@ -51,11 +51,17 @@ def test_version_and_help() -> None:
     ],
 )
 def test_a_mistake_is_one_line_and_code_2(arguments: list[str], words: str) -> None:
-    done = call(*arguments)
+    done = calling.call(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert words in done.stderr
+
+
+def test_a_process_of_its_own_says_the_same() -> None:
+    words = ("search", "no-such-index", "x.parquet")
+    alone, here = call(*words), calling.call(*words)
+    assert (alone.returncode, alone.stdout, alone.stderr) == (here.returncode, here.stdout, here.stderr)
 
 
 @pytest.mark.parametrize(
