@@ -69,6 +69,7 @@ PROMISES = {
         Promise(
             "A server that is killed while clients write has lost nothing that it acknowledged, feedback included.",
             ("tests/serving/test_life.py::test_kill_9_under_writes_loses_nothing_that_was_acknowledged", _TORTURE),
+            ("torture/kill-server",),
         ),
         Promise(
             "Several writers, in processes or threads, lose and double nothing, even if they share no lock.",
@@ -77,6 +78,7 @@ PROMISES = {
                 "tests/index/test_lance_store.py::test_writers_that_do_not_take_turns_lose_and_double_nothing",
                 _TORTURE,
             ),
+            ("torture/kill-crowd",),
         ),
     ),
     "Damage": (
@@ -120,8 +122,9 @@ PROMISES = {
         ),
         Promise("Queries: whatever is valid has a finite embedding.", (_FUZZ,), ("fuzz/query*",)),
         Promise(
-            "Requests to the server: none makes it fail.",
-            ("tests/serving/test_fuzzed.py::test_no_request_makes_the_server_fail",),
+            "Requests to the server, in order or not: the answer is data or a problem document, none makes it fail.",
+            ("tests/serving/test_fuzzed.py::test_no_request_makes_the_server_fail", _FUZZ),
+            ("fuzz/http*",),
         ),
     ),
     "Threads and processes": (

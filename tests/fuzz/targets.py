@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import neuroseqret as nsr
-from fuzz import made
+from fuzz import index_files, made, served
 from neuroseqret import methods
 from neuroseqret.errors import UserError
 from neuroseqret.index.config import read_config
@@ -172,6 +172,23 @@ def _made() -> dict[str, Callable[[bytes], None]]:
     }
 
 
+def _of_files(
+    make: Callable[[Path, Embedder, nsr.EventSequences], tuple[Callable[[bytes], None], index_files.Changed]],
+) -> Target:
+    run, changed = make(Path(tempfile.mkdtemp(dir=room())), _embedder(), some_sequences())
+    return Target(run, changed.seeds)
+
+
+def _http() -> dict[str, Target]:
+    """Return requests that were changed, and requests that the OpenAPI document allows."""
+    server = served.Served(room() / "served", _embedder(), some_sequences())
+    allowed = made.from_bytes(server.requests(), server.ask)
+    return {
+        "http": Target(server.ask, served.seeds(some_sequences())),
+        "http-made": Target(allowed, made.seeds(partial(_is_data, Target(allowed, ())))),
+    }
+
+
 def _texts(values: list[str]) -> tuple[bytes, ...]:
     return tuple(value.encode() for value in values)
 
@@ -190,7 +207,9 @@ def targets() -> dict[str, Target]:
     return (
         readers
         | structured
+        | _http()
         | {
+            "index-structure": _of_files(index_files.of_structures),
             "read-sniffed": Target(_sniffed, seeds),
             "trec-qrels": Target(_trec(read_qrels), (b"q 0 d 1\nq 0 e 0\n",)),
             "trec-run": Target(_trec(read_run), (b"q Q0 d 1 2.5 t\nq Q0 e 2 -1e3 t\n",)),
