@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import shutil
 import tempfile
@@ -42,7 +43,9 @@ class Target:
 @cache
 def room() -> Path:
     """A folder of this process for the files that targets read."""
-    return Path(tempfile.mkdtemp(prefix="neuroseqret-fuzz-"))
+    made = tempfile.mkdtemp(prefix="neuroseqret-fuzz-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
 
 
 def some_sequences() -> nsr.EventSequences:
@@ -210,6 +213,7 @@ def targets() -> dict[str, Target]:
         | _http()
         | {
             "index-structure": _of_files(index_files.of_structures),
+            "index-store": _of_files(index_files.of_store),
             "read-sniffed": Target(_sniffed, seeds),
             "trec-qrels": Target(_trec(read_qrels), (b"q 0 d 1\nq 0 e 0\n",)),
             "trec-run": Target(_trec(read_run), (b"q Q0 d 1 2.5 t\nq Q0 e 2 -1e3 t\n",)),
