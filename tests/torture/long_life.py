@@ -40,6 +40,8 @@ PROCESS = Path("/proc/self")
 LAPS = 20
 ROWS, BATCH, BULK = 20_000, 10, 2000  # sequences at the start, of a commit, of a commit now and then
 BULK_EVERY, COMPACT_EVERY = 50, 250  # commits
+PAUSE = 0.0003  # seconds between two searches beside commits: a thread that never rests keeps Python's lock for itself
+TURN = 0.0005  # seconds that a thread may compute before another one goes on: what the server sets, Python takes 5 ms
 QUIET, BUSY, REBUILD = 0, 1, 2  # what goes on when a search begins: nothing, commits, commits and a rebuild
 PARTS = {QUIET: "quiet", BUSY: "commits", REBUILD: "rebuilds"}
 Millis = npt.NDArray[np.float32]
@@ -83,22 +85,23 @@ class Life:
         self.small = [some_sequences(BATCH, seed=seed, prefix=f"a{seed}-") for seed in range(8)]
         self.other = [some_sequences(BATCH, seed=100 + seed) for seed in range(8)]  # replace s0 to s9
         self.bulk = some_sequences(BULK, seed=200, prefix="b")
-        self.millis: Millis = np.zeros(4 * searches + 1000, np.float32)  # all of it from the start: nothing grows
-        self.during = np.zeros(len(self.millis), np.int8)
+        self.millis: Millis = np.full(4 * searches + 10_000, 0, np.float32)  # all of it from the start: nothing grows
+        self.during = np.full(len(self.millis), QUIET, np.int8)
         self.searched = self.committed = 0
+        self._compacting = False
         self._wrong: BaseException | None = None
 
     def live(self) -> Iterator[Figures]:
         """Live all laps; give the figures after each."""
         self.index.watch()
         for lap in range(1, self.laps + 1):
-            half = self.searches * (2 * lap - 1) // (2 * self.laps)
-            while self.searched < half:
+            for _ in range(self.searches // (4 * self.laps)):
                 self._search(QUIET)
             writer = threading.Thread(target=self._write, args=(self.commits * lap // self.laps,))
             writer.start()
             while writer.is_alive():
                 self._search(REBUILD if self._rebuilding() else BUSY)
+                time.sleep(PAUSE)
             self.index.refresh(wait=True)
             if self._wrong is not None:
                 raise self._wrong
@@ -119,8 +122,6 @@ class Life:
     def _rebuilding(self) -> bool:
         builder = self.index._reader._builder
         return self._compacting or (builder is not None and builder.is_alive())
-
-    _compacting = False
 
     def _write(self, until: int) -> None:
         try:
@@ -180,6 +181,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=RESULTS, help="file to write the figures to")
     given = parser.parse_args()
     methods.MODELS["tiny"] = "naive.index:TinyEmbedder"
+    sys.setswitchinterval(TURN)
     memory, figures, begun = Path("/dev/shm"), list[Figures](), time.monotonic()
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         index = Index.create(TinyEmbedder(), Path(folder) / "index", some_sequences(ROWS))
