@@ -25,7 +25,9 @@ from neuroseqret.errors import UserError
 from neuroseqret.index.lance_files import LanceFiles
 from neuroseqret.index.lance_recovery import (
     FAILURES,
+    check_deletions,
     fall_back,
+    is_failure,
     is_usable,
     open_dataset,
     read_added,
@@ -75,7 +77,9 @@ class LanceStore:
             if not is_usable(files):
                 with _turn(folder):
                     fall_back(files)
-            return cls(folder, open_dataset(str(files.table)))
+            dataset = open_dataset(str(files.table))
+            check_deletions(dataset, files.table)
+            return cls(folder, dataset)
 
     @property
     def schema(self) -> pa.Schema:
@@ -357,7 +361,9 @@ def explained(folder: Path | str, done: str, where: str | None = None, columns: 
         yield
     except UserError:
         raise
-    except FAILURES as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         text = " ".join(str(error).split())
         if "No space left" in text or "StorageFull" in text:
             raise UserError(
