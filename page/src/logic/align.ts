@@ -92,6 +92,16 @@ export function columnsOf(hits: Hit[]): string[] {
   return [...names].filter((name) => hits.some((hit) => hit.metadata[name] !== null));
 }
 
+/** What is worth a place beside the title: the group and metadata, without what has been said already. */
+export function factsOf(one: { id: string; group: string | null; metadata: Metadata }): [string, Value][] {
+  const all: [string, Value][] = [["group", one.group], ...Object.entries(one.metadata).filter(([name]) => !isTitle(name))];
+  const said = new Set([titleOf(one).toLowerCase()]);
+  return all.filter(([, value]) => {
+    const text = String(value ?? "").trim().toLowerCase();
+    return text !== "" && !said.has(text) && said.add(text);
+  });
+}
+
 /** The columns whose texts name a sequence best, in this order. */
 const TITLES = ["title", "name", "label"];
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from neuroseqret.candidates.arrays import CHUNK, are_as_written, open_array
+from neuroseqret.candidates.arrays import are_as_written, open_array
 from neuroseqret.candidates.bucket_tables import BucketTables, Workspace
 from neuroseqret.candidates.codes import Codes, HashFunction, pack_bits
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
@@ -23,7 +23,7 @@ from neuroseqret.candidates.scoring import best_rows, unless_brief
 from neuroseqret.candidates.settings import CandidateSettings
 
 HASH_FILE, CODES_FILE = "hash.safetensors", "codes.npy"
-_FITTED_ON = 4 * CHUNK  # rows that the hash function learns from
+_FITTED_ON = 262_144  # rows that the hash function learns from
 
 
 class HammingFinder(Finder):

@@ -49,6 +49,7 @@ Check = Callable[["LanceDataset"], None]
 class LanceStore:
     """A `Store` in a folder. Its threads may share one: an open dataset is never changed, only exchanged."""
 
+    read_ahead: int | None = 1  # parts at once; more take memory beside searches, and a disk is not faster for it
     _known: tuple[LanceDataset, dict[str, tuple[LanceFragment, int]]] | None = None  # the parts of a version
 
     def __init__(self, folder: Path, dataset: LanceDataset) -> None:
@@ -178,7 +179,11 @@ class LanceStore:
             if chosen == []:
                 return
             yield from dataset.scanner(
-                columns=list(columns), filter=" AND ".join(conditions) or None, batch_size=8192, fragments=chosen
+                columns=list(columns),
+                filter=" AND ".join(conditions) or None,
+                batch_size=8192,
+                fragment_readahead=self.read_ahead,
+                fragments=chosen,
             ).to_batches()
 
     def parts(self) -> dict[str, int]:
