@@ -196,11 +196,14 @@ def _clock(card: ModelCard) -> str | None:
 
 
 def _read(data: Path) -> DataFolder:
-    """Read a data folder, or a file of sequences as a data folder without queries."""
-    from neuroseqret.readers import read
+    """Read a data folder, or a file of sequences as a data folder without queries; of a large corpus a random part."""
+    from neuroseqret.readers import read, sniff
     from neuroseqret.readers.data_folder import DataFolder, read_folder
     from neuroseqret.readers.formats.canonical import is_data_folder
+    from neuroseqret.readers.part_of_corpus import MOST_EVENTS, read_at_most
 
     if is_data_folder(data):
-        return read_folder(data)
-    return DataFolder(path=data, corpus=read(data), queries=None, relevance=None, meta={})
+        return read_folder(data, most_events=MOST_EVENTS)
+    if sniff(data) == "canonical":
+        return DataFolder(path=data, corpus=read_at_most(data, MOST_EVENTS))
+    return DataFolder(path=data, corpus=read(data))

@@ -76,7 +76,7 @@ def _write(target: Path, store: Store, config: IndexConfig) -> None:
     np.save(target / hot.BEGINS, begins[order])
     np.save(target / hot.LENGTHS, lengths[order])
     _write_rows(target / hot.ROWS, table.take(pa.array(by_key[order])))
-    hot.write_meta(target, finder.method, int(serials.max(initial=-1)))
+    hot.write_meta(target, finder.method, int(serials.max(initial=-1)), store.parts())
 
 
 def _read_rows(store: Store) -> tuple[pa.Table, npt.NDArray[np.int64]]:
