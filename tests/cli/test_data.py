@@ -148,7 +148,7 @@ def test_a_file_without_marks_or_groups(tmp_path: Path) -> None:
     (tmp_path / "events.csv").write_text("id,time,group\na,1,x\na,2,y\n")
     done = call("data", "info", str(tmp_path / "events.csv"))
     assert done.returncode == 2
-    assert "no column for the mark" in done.stderr
+    assert "no column for mark" in done.stderr
     assert "if there are no marks, --column mark= or {'mark': None}" in done.stderr
     done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=")
     assert "--column group=" in done.stderr

@@ -101,5 +101,5 @@ def _describe(name: str) -> Method:
         needs_labels=found.needs_labels,
         resumes=issubclass(found, Resumable),
         presets=("default", "paper", "paper-literal") if name in MODELS else (),
-        about=(found.__doc__ or "").strip().split("\n")[0].rstrip("."),
+        about=(found.__doc__ or "").strip().split("\n")[0].partition("; `")[0].rstrip("."),
     )
