@@ -15,8 +15,8 @@ import pytest
 import neuroseqret
 from cli import calling
 from neuroseqret import methods
-from neuroseqret.cli.main import app
 from neuroseqret.cli.listing import FORMAT_NAMES, ORDER
+from neuroseqret.cli.main import app
 from neuroseqret.cli.numbers import finite, positive
 from neuroseqret.readers import FORMATS
 

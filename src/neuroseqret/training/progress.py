@@ -22,7 +22,7 @@ _SHORT = 0.5  # a notebook keeps no line of work that took fewer seconds than th
 _TRAINED = {
     "warm_up": "the point process",
     "joint": "process and ranking together",
-    "selection": "a trial metric, to weigh its members",
+    "selection": "the weights of members",
     "head": "the metric",
     "contrastive": "the embedding",
     "hash": "the hash network",
