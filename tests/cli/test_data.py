@@ -48,7 +48,7 @@ def test_empty_cells_are_flaws_that_can_be_dropped(tmp_path: Path) -> None:
     printed = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stderr
     assert "time not finite, once; first: sequence a: event 0" in printed
-    assert "negative mark, once; first: sequence a: event 1: mark is -1 or empty" in printed
+    assert "empty mark, once; first: sequence a: event 1: mark is empty; fill it in or repair with 'drop'" in printed
     assert "empty 1 33.3%" in printed
     done = call("data", "convert", str(source), str(target))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -67,7 +67,7 @@ class Methods(Sequence[Method]):
             for method in self._methods
         )
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<table class='neuroseqret'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 _HEAD = ("method", "index", "rerank", "labels", "resume", "what it is")
