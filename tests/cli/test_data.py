@@ -154,7 +154,7 @@ def test_a_file_without_marks_or_groups(tmp_path: Path) -> None:
     assert "--column group=" in done.stderr
     done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=", "--column", "group=")
     assert done.returncode == 0, done.stderr
-    assert "1 sequences, 2 events, 1 marks" in done.stdout
+    assert "1 sequence, 2 events, 1 mark\n" in re.sub(r" +\n", "\n", done.stdout)
 
 
 def test_info_tells_the_format_as_it_is_read(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Find what is wrong with a batch of sequences, and say where it is and how to repair it.
 
 Flaws are: NaN or infinite times, decreasing times, negative or empty marks, marks without a name, empty sequences,
-missing or duplicate ids, and observation windows that do not cover their events. Equal times are allowed, also with equal marks.
-A window whose start or end is null is allowed; it means unknown.
+missing or duplicate ids, and observation windows that do not cover their events. Equal times are allowed, also with
+equal marks. A window whose start or end is null is allowed; it means unknown.
 """
 
 from __future__ import annotations
