@@ -232,4 +232,4 @@ def test_prepare_without_groups_says_loudly_what_that_means(file: Path, tmp_path
 def test_help_names_every_role_of_a_column() -> None:
     said = " ".join(call("data", "prepare", "--help").stdout.split())
     assert "id, time, mark, group, start or end" in said
-    assert "group=CLASS" in said
+    assert "group=KIND" in said
