@@ -222,7 +222,7 @@ def test_a_picture_says_what_matters_and_what_is_no_match() -> None:
         title = figure.get_suptitle()
         assert title.startswith(words)
         said = title.replace("\n", " ")
-        assert f"Most comes from the marks ({score:+.2f}). Of the hit's events, run adds most" in said
+        assert f"Most comes from the marks ({score:+.2f}). Of the hit's marks, 'run' adds most" in said
         assert "typically 75 minutes after the event before it, as in the query (75)." in said
         shades = figure.axes[1].images[0].get_cmap()
         assert [to_hex(shades(share)) for share in (0.0, 1.0)] == [drawn._AGAINST, drawn._FOR]

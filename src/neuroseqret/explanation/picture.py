@@ -92,7 +92,7 @@ def _strongest_marks(explanation: Explanation) -> str:
     mark = int(np.argmax(sums))
     names = hit.mark_names or explanation.query.mark_names
     name = visible(names[mark]) if names and mark < len(names) else f"mark {mark}"
-    said = f"Of the hit's events, {name} adds most"
+    said = f"Of the hit's marks, '{name}' adds most"
     waits = [np.diff(one.times)[one.marks[1:] == mark] for one in (hit, explanation.query)]
     if not all(len(gaps) for gaps in waits):
         return f"{said}."

@@ -79,7 +79,8 @@ class TrainingLog:
             axis = figure.add_subplot(rows, columns, index + 1)
             _draw(axis, phase, [r for r in self.records if r["phase"] == phase])
         judged = any("validation" in r for r in self.records)
-        title = "Has it learned? The loss falls" + (", validation rises; its best weights are kept" if judged else "")
+        title = "Has it learned? The loss should fall"
+        title += ", validation should rise; the weights with its best value are kept" if judged else ""
         figure.suptitle("\n".join(wrap(title, _LETTERS * columns)), fontsize=11)
         return figure
 
