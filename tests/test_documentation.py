@@ -11,6 +11,7 @@ from mypy import api
 
 import neuroseqret as nsr
 from conftest import REPOSITORY
+from neuroseqret.cli.demo_closing import write_events
 from simulated import simulate
 
 PAGES = [*sorted(REPOSITORY.glob("*.md"), reverse=True), *sorted((REPOSITORY / "docs").rglob("*.md"))]
@@ -68,6 +69,7 @@ def test_the_readme_programs_run(tmp_path, monkeypatch, capsys):
     """The first trains and indexes, once; the second searches, as often as one likes."""
     queries, corpus = simulate(seed=0)
     nsr.write_folder(tmp_path / "neuroseqret-demo" / "data", corpus, queries)
+    write_events(corpus, tmp_path / "neuroseqret-demo" / "events.csv")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(nsr, "SelfAttention", partial(nsr.SelfAttention, **QUICK), raising=False)
     train, search = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
@@ -75,9 +77,11 @@ def test_the_readme_programs_run(tmp_path, monkeypatch, capsys):
     for program in (train, search, search):
         exec(compile(program, "README.md", "exec"), names)
     assert len(names["hits"]) == 10
-    assert len(names["why"].of_query_events) == len(names["data"].queries[0])
-    assert len(capsys.readouterr().out.splitlines()) == 2 * 11
-    assert len([line for line in (train + search).splitlines() if line]) <= 11  # ten lines and the import
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+    said = capsys.readouterr().out
+    assert re.search(r"^self +\d", said, re.MULTILINE)  # the report
+    assert len(re.findall(r"^ *\d+  [\d.]+  ", said, re.MULTILINE)) == 2 * 10
+    assert len([line for line in (train + search).splitlines() if line]) <= 12  # ten lines and the imports
 
 
 def code_blocks(page):

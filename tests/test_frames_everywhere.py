@@ -170,7 +170,7 @@ def test_no_sequences_are_no_sequences():
         (lambda m, i, d: i.search([[]]), "has no events; leave it out"),
         (
             lambda m, i, d: i.search(pd.DataFrame(log())),
-            "no column for the id and the time and the mark; say --column id=...",
+            "no column for id, time and mark; say --column id=...",
         ),
         (
             lambda m, i, d: i.search(pd.DataFrame({"at": [1.0], "mark": ["a"]})),

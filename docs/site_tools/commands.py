@@ -51,6 +51,10 @@ def _row(names: str, said: str) -> str:
 
 
 def _text(help_text: str) -> str:
-    """Return plain help text as Markdown: what looks like markup is escaped, options and commands become code."""
+    """Return plain help text as Markdown: what looks like markup is escaped, options and commands become code.
+
+    An option takes its value along (`--column id=USER`), and what stands in quotes needs them no more.
+    """
     text = re.sub(r"([\\*_\[])", r"\\\1", help_text.replace("\b\n", "")).replace("<", "&lt;")
-    return re.sub(r"'(neuroseqret [^']+)'|(?<![\w-])(--[a-z][\w-]*)", lambda found: f"`{found[1] or found[2]}`", text)
+    code = r"'((?:neuroseqret |--)[^']+)'|(?<![\w-])(--[a-z][\w-]*(?: \w+=\w+)?)"
+    return re.sub(code, lambda found: f"`{found[1] or found[2]}`", text)

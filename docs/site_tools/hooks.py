@@ -30,6 +30,8 @@ PROJECT = {
     for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
     if (ROOT / name).exists()
 }
+#: Pages with wide tables and pictures.
+WIDE = ("notebooks/", "results", "index-measurements", "scale", "reliability")
 GENERATED = {"<!-- commands -->": commands.reference, "<!-- mathematics -->": mathematics.reference}
 
 
@@ -79,6 +81,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if marker in markdown:
             markdown = markdown.replace(marker, write())
     return markdown
+
+
+def on_page_context(context: Any, page: Page, config: MkDocsConfig, nav: Any) -> Any:
+    """Give wide pages the room of the table of contents."""
+    if page.file.src_uri.startswith(WIDE):
+        page.meta["hide"] = ["toc"]
+    return context
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -48,7 +48,7 @@ def test_empty_cells_are_flaws_that_can_be_dropped(tmp_path: Path) -> None:
     printed = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stderr
     assert "time not finite, once; first: sequence a: event 0" in printed
-    assert "negative mark, once; first: sequence a: event 1: mark is -1 or empty" in printed
+    assert "empty mark, once; first: sequence a: event 1: mark is empty; fill it in or repair with 'drop'" in printed
     assert "empty 1 33.3%" in printed
     done = call("data", "convert", str(source), str(target))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -148,13 +148,13 @@ def test_a_file_without_marks_or_groups(tmp_path: Path) -> None:
     (tmp_path / "events.csv").write_text("id,time,group\na,1,x\na,2,y\n")
     done = call("data", "info", str(tmp_path / "events.csv"))
     assert done.returncode == 2
-    assert "no column for the mark" in done.stderr
+    assert "no column for mark" in done.stderr
     assert "if there are no marks, --column mark= or {'mark': None}" in done.stderr
     done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=")
     assert "--column group=" in done.stderr
     done = call("data", "info", str(tmp_path / "events.csv"), "--column", "mark=", "--column", "group=")
     assert done.returncode == 0, done.stderr
-    assert "1 sequences, 2 events, 1 marks" in done.stdout
+    assert "1 sequence, 2 events, 1 mark\n" in re.sub(r" +\n", "\n", done.stdout)
 
 
 def test_info_tells_the_format_as_it_is_read(tmp_path: Path) -> None:
@@ -231,5 +231,5 @@ def test_prepare_without_groups_says_loudly_what_that_means(file: Path, tmp_path
 
 def test_help_names_every_role_of_a_column() -> None:
     said = " ".join(call("data", "prepare", "--help").stdout.split())
-    assert "id, time, mark, group, start, end" in said
-    assert "group=CLASS" in said
+    assert "id, time, mark, group, start or end" in said
+    assert "group=KIND" in said

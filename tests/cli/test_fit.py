@@ -30,11 +30,13 @@ def test_fit_into_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_fit_says_how_the_clock_runs() -> None:
-    corpus = EventSequences.from_lists([([0.0, 2.0, 4.0, 6.0], [0, 1, 0, 1])] * 3, time_unit="days")
+    corpus = EventSequences.from_lists([([0.0, 3.0, 6.0, 9.0], [0, 1, 0, 1])] * 3, time_unit="days")
     histogram, random = (make(name).fit(None, corpus).to_state().card for name in ("histogram", "random"))
-    assert _clock(histogram) == "gaps between events: typically 2 days, mostly 2 to 2"
+    assert _clock(histogram) == "gaps between events: typically 3 days, mostly 3 to 3 days"
     assert _clock(histogram.model_copy(update={"first_stage": histogram, "time_scale": None})) == _clock(histogram)
     assert _clock(random) is None
+    seconds = histogram.model_copy(update={"time_unit": "seconds"})
+    assert _clock(seconds) == "gaps between events: typically 3 s, mostly 3 to 3 s"
 
 
 def test_fit_ends_with_the_place_of_the_model_and_the_next_command(tmp_path: Path) -> None:
@@ -42,6 +44,7 @@ def test_fit_ends_with_the_place_of_the_model_and_the_next_command(tmp_path: Pat
     out = tmp_path / "my model"
     done = call("fit", str(tmp_path / "data"), "--model", "gru", "--max-seconds", "1", "--out", str(out))
     assert done.returncode == 0, done.stderr
+    assert re.match(r"training gru on \d+ sequences with \d+ train and \d+ validation queries\n", done.stderr)
     score, written, following = done.stderr.splitlines()[-3:]
     assert re.fullmatch(r"\S+ of the validation queries: [\d.]+ %", score)
     assert f"written to {out}" in written
@@ -97,3 +100,11 @@ def test_scripts_get_json(tmp_path: Path) -> None:
     csv = str(tmp_path / "corpus.csv")
     converted = json.loads(call("data", "convert", f"{data}/corpus.parquet", csv, "--json").stdout)
     assert converted["sequences"] == len(corpus)
+
+
+def test_a_table_whose_columns_are_not_known_is_prepared_first(tmp_path: Path) -> None:
+    table = tmp_path / "events.csv"
+    table.write_text("who,at,what\na,1,x\na,2,y\n")
+    done = call("fit", str(table), "--out", str(tmp_path / "model"))
+    assert f"neuroseqret data prepare --from {table} --column id=..." in done.stderr
+    assert "--column" not in call("fit", str(tmp_path / "none.csv"), "--out", str(tmp_path / "model")).stderr

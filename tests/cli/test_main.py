@@ -15,8 +15,9 @@ import pytest
 import neuroseqret
 from cli import calling
 from neuroseqret import methods
+from neuroseqret.cli.listing import FORMAT_NAMES, ORDER
 from neuroseqret.cli.main import app
-from neuroseqret.cli.numbers import finite
+from neuroseqret.cli.numbers import finite, positive
 from neuroseqret.readers import FORMATS
 
 COMMAND = [sys.executable, "-c", "from neuroseqret.cli.main import run; run()"]
@@ -30,8 +31,7 @@ def test_version_and_help() -> None:
     assert call("--version").stdout.strip() == f"neuroseqret {neuroseqret.__version__}"
     done = call()
     assert done.returncode == 0
-    for command in ("fit", "embed", "index", "search", "evaluate", "data", "demo"):
-        assert f"\n  {command} " in done.stdout
+    assert re.findall(r"^  (\w+)  ", done.stdout.split("Commands:")[1], re.MULTILINE) == list(ORDER)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,7 @@ def test_help_lists_the_names_there_are() -> None:
     for command in ("fit", "evaluate"):
         said = "".join(calling.call(command, "--help").stdout.split())
         assert ",".join([*methods.MODELS, *methods.BASELINES]) in said
+    assert tuple(FORMATS) == FORMAT_NAMES
     for command in ("info", "convert", "prepare"):
         assert ",".join(FORMATS) in "".join(calling.call("data", command, "--help").stdout.split())
 
@@ -139,7 +140,7 @@ def test_every_option_that_is_a_float_must_be_finite() -> None:
     every = [option for function in commands().values() for option in inspect.signature(function).parameters.values()]
     floats = [option for option in every if "float" in str(option.annotation)]
     assert len(floats) >= 3
-    assert [option.name for option in floats if option.default.callback is not finite] == []
+    assert [option.name for option in floats if option.default.callback not in (finite, positive)] == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

@@ -12,7 +12,9 @@ import pytest
 
 from cli.calling import call, call_in_terminal
 from cli.conftest import LONG
-from neuroseqret.index import Index
+from neuroseqret.cli.hits_output import heading
+from neuroseqret.index import Hits, Index
+from neuroseqret.index.hit import SearchReport
 from neuroseqret.readers import read
 
 
@@ -32,6 +34,12 @@ def test_ids_are_whole_in_a_pipe_and_on_a_narrow_terminal(searchable: Path) -> N
     assert "which is long" not in narrow.stdout
     assert "not shown: " in narrow.stderr
     assert "title" in narrow.stderr.partition("not shown: ")[2]
+
+
+def test_a_heading_that_does_not_fit_has_two_lines() -> None:
+    hits = Hits([], "a-long-id", SearchReport("cells", 1200, 300, 0))
+    assert heading(hits, "runner") == ["query a-long-id (runner): compared with 300 of 1,200 (cells)"]
+    assert heading(hits, "runner", 40) == ["query a-long-id (runner):", "  compared with 300 of 1,200 (cells)"]
 
 
 def test_columns_with_lists_are_hidden(searchable: Path) -> None:

@@ -54,7 +54,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_answers_at_once(words: list[str]) -> None:
     seconds, large = started(*words, "--help")
     assert seconds < 3 * 0.3
-    assert large <= ({"numpy", "pyarrow"} if words in (["fit"], ["data", "prepare"]) else set())
+    assert large == set()
 
 
 def test_info_needs_no_torch(index: Path) -> None:

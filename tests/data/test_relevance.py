@@ -123,3 +123,8 @@ def test_one_query_is_asked_like_many():
     ):
         assert one.fingerprint() == many.fingerprint()
     assert EventSequences.concat([corpus, queries[0]]).ids.to_pylist() == ["a", "b", "c", "q"]
+
+
+def test_the_repr_tells_the_size():
+    relevance = Relevance.from_groups(labelled(["a", "b"], "q"), labelled(["a", "a", "b"]))
+    assert repr(relevance) == "Relevance(2 queries, 3 corpus sequences, 1.5 relevant per query)"

@@ -54,7 +54,7 @@ def test_flawed_data_are_described_too():
     assert kinds == {
         "time not finite": 1,
         "time decreases": 1,
-        "negative mark": 1,
+        "empty mark": 1,
         "mark out of range": 1,
         "empty sequence": 1,
         "duplicate id": 1,

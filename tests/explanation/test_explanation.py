@@ -222,13 +222,13 @@ def test_a_picture_says_what_matters_and_what_is_no_match() -> None:
         title = figure.get_suptitle()
         assert title.startswith(words)
         said = title.replace("\n", " ")
-        assert f"most comes from marks ({score:+.2f}), above all events of run" in said
-        assert "typically 75 min after the event before, in the query 75 min" in said
+        assert f"Most comes from the marks ({score:+.2f}). Of the hit's marks, 'run' adds most" in said
+        assert "typically 75 minutes after the event before it, as in the query (75)." in said
         shades = figure.axes[1].images[0].get_cmap()
         assert [to_hex(shades(share)) for share in (0.0, 1.0)] == [drawn._AGAINST, drawn._FOR]
         labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
         assert labels == ["query\n2.5 h", "hit\n2.5 h"]
-    assert not {drawn._FOR, drawn._AGAINST} & set(drawn._COLOURS)
+    assert not {drawn._FOR, drawn._AGAINST, drawn._UNWARPED} & set(drawn._COLOURS)
 
 
 def test_nothing_in_a_picture_is_cut_off() -> None:

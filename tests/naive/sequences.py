@@ -85,6 +85,7 @@ def flaws(batch: EventSequences) -> dict[str, int]:
         found[kind] = found.get(kind, 0) + 1
 
     seen: set[str] = set()
+    only_empty = all(mark >= -1 for sequence in batch for mark in sequence.marks)
     for sequence in batch:
         times, marks = sequence.times.tolist(), sequence.marks.tolist()
         for place, (time, mark) in enumerate(zip(times, marks, strict=True)):
@@ -93,7 +94,7 @@ def flaws(batch: EventSequences) -> dict[str, int]:
             if place and time < times[place - 1]:
                 note("time decreases")
             if mark < 0:
-                note("negative mark")
+                note("empty mark" if only_empty and batch.mark_names is not None else "negative mark")
             if batch.mark_names is not None and mark >= len(batch.mark_names):
                 note("mark out of range")
         if not times:

@@ -211,3 +211,20 @@ def test_the_axis_of_a_share_ends_at_one() -> None:
     low, high = right.get_ylim()
     assert 0 <= low < 0.4
     assert high == 1.0
+
+
+def test_training_curves_say_what_they_show() -> None:
+    """Titles name what is trained and how to read it, fit into their panels, and a single step is a point."""
+    log = TrainingLog()
+    log.add({"phase": "selection", "step": 1, "loss": 2.0, "seconds": 1.0})
+    log.add({"phase": "head", "step": 1, "loss": 2.0, "seconds": 3.0, "validation": 0.5})
+    figure = log.figure()
+    figure.canvas.draw()
+    assert figure.get_suptitle().startswith("Has it learned? The loss should fall, validation should rise")
+    assert [axes.get_title() for axes in figure.axes[:2]] == [
+        "the weights of members: 1 step, 1 s",
+        "the metric: 1 step, 3 s",
+    ]
+    assert all(axes.lines[1].get_marker() == "o" for axes in figure.axes[:2])
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert (drawn.x0 >= 0, drawn.x1 <= width, drawn.y1 <= height) == (True, True, True)

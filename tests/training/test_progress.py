@@ -39,15 +39,17 @@ def test_the_share_is_of_the_steps_or_of_the_budget() -> None:
 
 def test_redirected_output_has_one_line_per_phase(capsys: pytest.CaptureFixture[str]) -> None:
     shown()
-    assert capsys.readouterr().err == "training head: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500\n"
+    assert (
+        capsys.readouterr().err == "training the metric: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500\n"
+    )
     shown(5.0)
-    assert "training head: ended by the time limit, 100 steps in 5.0 s" in capsys.readouterr().err
+    assert "training the metric: ended by the time limit, 100 steps in 5.0 s" in capsys.readouterr().err
     display = ProgressDisplay("head", 400, None)
     display.__enter__()
     display.resume(40)
     display.show(41, 0.5, None, 1.0)
     display.__exit__(KeyboardInterrupt)
-    assert capsys.readouterr().err == "training head: stopped, 41 steps (from step 40) in 1.0 s, loss 0.500\n"
+    assert capsys.readouterr().err == "training the metric: stopped, 41 steps (from step 40) in 1.0 s, loss 0.500\n"
     assert list(track([1, 2], "embedding", 2)) == [1, 2]
     assert capsys.readouterr().err == ""
 
@@ -74,7 +76,9 @@ def test_a_terminal_shows_one_share_one_step_and_one_time_left() -> None:
     assert process.wait() == 0
     os.close(mother)
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
-    assert re.search(r"training head \S+ +\d+% step \d+, loss 0.500, best validation 0.2500, \d+ s left", lines), lines
+    assert re.search(
+        r"training the metric \S+ +\d+% step \d+, loss 0.500, best validation 0.2500, \d+ s left", lines
+    ), lines
     assert "/400" not in lines  # with a budget the number of steps is not known beforehand
 
 
@@ -99,7 +103,7 @@ def test_a_notebook_gets_a_bar_that_becomes_a_line(monkeypatch: pytest.MonkeyPat
     first, second, last = contents
     assert "<progress" in first
     assert "value='0.500'" in second
-    assert last == "<code>training head: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500</code>"
+    assert last == "<code>training the metric: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500</code>"
     assert list(track("ab", "embedding", 2)) == ["a", "b"]
     assert contents[-1] == ""  # what took no time leaves no line
     monkeypatch.setattr(progress, "_SHORT", 0.0)

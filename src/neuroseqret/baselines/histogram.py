@@ -24,7 +24,7 @@ from neuroseqret.training.task import TrainingTask
 
 
 class Histogram(Embedder):
-    """Unit vectors of z-scored histograms; only means and deviations of the corpus are learned."""
+    """Compares histograms of marks and gaps; only the mean and deviation of each bin are learned."""
 
     name: ClassVar[str] = "histogram"
     needs_labels: ClassVar[bool] = False

@@ -36,7 +36,7 @@ class HistogramMetricSettings(ContrastiveSettings):
 
 
 class HistogramMetric(Histogram, Resumable):
-    """Histogram features through a small network; `settings` replace any of `HistogramMetricSettings`."""
+    """Histograms through a network that learns from relevance; `settings` replace any of `HistogramMetricSettings`."""
 
     name: ClassVar[str] = "histogram-metric"
     needs_labels: ClassVar[bool] = True

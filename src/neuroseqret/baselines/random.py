@@ -14,7 +14,7 @@ from neuroseqret.models.base import Scores
 
 
 class Random(Unlearned):
-    """Scores uniform in [0, 1), a hash of (seed, query id, candidate id): the same pair always scores the same."""
+    """Random scores in [0, 1), the same every time for the same pair of ids."""
 
     name: ClassVar[str] = "random"
 

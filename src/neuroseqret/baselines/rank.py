@@ -66,18 +66,18 @@ class Ranked(PointProcessBaseline):
 
 
 class RankRMTPP(Ranked, RMTPP):
-    """RMTPP with the ranking loss."""
+    """`rmtpp` trained with the ranking loss as well."""
 
     name = "rank-rmtpp"
 
 
 class RankSAHP(Ranked, SAHP):
-    """SAHP with the ranking loss."""
+    """`sahp` trained with the ranking loss as well."""
 
     name = "rank-sahp"
 
 
 class RankTHP(Ranked, THP):
-    """THP with the ranking loss."""
+    """`thp` trained with the ranking loss as well."""
 
     name = "rank-thp"

@@ -71,7 +71,7 @@ def _mean_growth(x: Tensor) -> Tensor:
 
 
 class RMTPP(PointProcessBaseline):
-    """Cosine of mean recurrent states; trained by maximum likelihood alone."""
+    """Cosine of mean states of a recurrent point process; trained by maximum likelihood alone."""
 
     name = "rmtpp"
     network_type = RMTPPNetwork

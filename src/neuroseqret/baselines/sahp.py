@@ -55,7 +55,7 @@ class SAHPNetwork(IntensityProcess):
 
 
 class SAHP(PointProcessBaseline):
-    """Cosine of mean states; trained by maximum likelihood alone."""
+    """Cosine of mean states of the Self-Attentive Hawkes Process; trained by maximum likelihood alone."""
 
     name = "sahp"
     network_type = SAHPNetwork

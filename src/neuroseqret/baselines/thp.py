@@ -48,7 +48,7 @@ class THPNetwork(IntensityProcess):
 
 
 class THP(PointProcessBaseline):
-    """Cosine of mean states; trained by maximum likelihood alone."""
+    """Cosine of mean states of the Transformer Hawkes Process; trained by maximum likelihood alone."""
 
     name = "thp"
     network_type = THPNetwork

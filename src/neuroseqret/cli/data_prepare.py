@@ -12,7 +12,7 @@ import typer
 from neuroseqret.cli.console import out as console
 from neuroseqret.cli.console import progress, remarks
 from neuroseqret.cli.event_files import COLUMNS, FORCE, FORMAT, PICKLE, REPAIR, TIME_FORMAT, column_map, read_repaired
-from neuroseqret.cli.numbers import finite
+from neuroseqret.cli.numbers import finite, seed_number
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def prepare(
         help="Share of the sequences that become queries, between 0 and 1.",
     ),
     seed: int = typer.Option(
-        0, "--seed", metavar="N", min=0, max=2**32 - 1, help="Random seed for choosing queries and splits."
+        0, "--seed", metavar="N", callback=seed_number, help="Random seed for choosing queries and splits."
     ),
     format: str | None = FORMAT,
     column: list[str] = COLUMNS,

@@ -169,7 +169,7 @@ def _task(data: DataFolder) -> RankingTask:
 def _train(task: RankingTask, seconds: float, out: Path) -> Embedder:
     from neuroseqret.models.self_attention.model import SelfAttention
 
-    _step("2. Training: a point process with self-attention, its Fisher vectors, and a metric on them")
+    _step("2. Training: a metric on histograms and random convolutions of marks and gaps")
     begun = time.monotonic()
     model = SelfAttention().fit(
         task.training_queries, task.training_corpus, task.training_relevance, seed=SEED, max_seconds=seconds

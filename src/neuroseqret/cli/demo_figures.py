@@ -33,7 +33,7 @@ def figures_table(results: list[Result], speed: dict[str, Speed]) -> Table:
     """Return a table with one row per method, the best last."""
     table = Table(box=None, pad_edge=False)
     table.add_column("method")
-    for name in ("MAP %", "nDCG@10 %", "MRR %", "ms per query", "of it embedding"):
+    for name in ("MAP %", "nDCG@10 %", "MRR %", "ms per query", "of which embedding"):
         table.add_column(name, justify="right")
     for result in sorted(results, key=lambda r: r.mean("AP")):
         ours = result.name not in NAMES

@@ -8,7 +8,7 @@ import typer
 
 from neuroseqret.cli.console import print_json, progress, remarks
 from neuroseqret.cli.event_files import (
-    COLUMNS,
+    COLUMNS_AS_IN_TRAINING,
     IN_ANY_FORMAT,
     STRICT,
     TIME_FORMAT,
@@ -35,7 +35,7 @@ def embed(
     query: bool = typer.Option(
         False, "--query", help="Embed as queries, whose times are unwarped, instead of as corpus sequences."
     ),
-    column: list[str] = COLUMNS,
+    column: list[str] = COLUMNS_AS_IN_TRAINING,
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
     ray: str | None = RAY,

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neuroseqret.cli.console import out, print_json, progress, remarks
-from neuroseqret.cli.numbers import finite
+from neuroseqret.cli.numbers import finite, seed_number
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def evaluate(
         0,
         "--seed",
         metavar="N",
-        min=0,
-        max=2**32 - 1,
+        callback=seed_number,
         help="Random seed for training, sampling and significance tests.",
     ),
     max_seconds: float | None = typer.Option(

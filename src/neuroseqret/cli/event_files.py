@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from neuroseqret.data.sequences import EventSequences
     from neuroseqret.models.card import ModelCard
 
-COLUMNS = typer.Option(
+_COLUMNS = (
+    "What a column of the file holds: id, time, mark, group, start or end. For example --column id=USER --column "
+    "time=WHEN --column mark=ACTION --column group=KIND; '--column mark=' if events have no marks."
+)
+COLUMNS = typer.Option([], "--column", metavar="NAME=COLUMN", help=_COLUMNS)
+COLUMNS_AS_IN_TRAINING = typer.Option(
     [],
     "--column",
     metavar="NAME=COLUMN",
-    help="Which column of the file holds what: id, time, mark, group, start, end. For example id=USER, "
-    "time=WHEN, mark=ACTION, group=CLASS. Write 'mark=' if the events have no marks. Repeat the option for each "
-    "column. Where a model is used, columns of its training data, as told to 'data prepare', need not be told again.",
+    help=f"{_COLUMNS} By default as told to 'data prepare' for the training data.",
 )
 FORMAT = typer.Option(
     None,

@@ -14,8 +14,8 @@ import typer
 
 from neuroseqret.cli.console import print_json, remarks
 from neuroseqret.cli.event_files import ANY_FORMAT, FORCE
-from neuroseqret.cli.numbers import finite
-from neuroseqret.errors import UserError
+from neuroseqret.cli.numbers import finite, seed_number
+from neuroseqret.errors import DataError, UserError
 
 if TYPE_CHECKING:
     from neuroseqret.models.base import RelevanceModel
@@ -39,14 +39,14 @@ def fit(
         "default",
         "--preset",
         metavar="NAME",
-        help="Settings of the model: default, paper, or paper-NAME for one of the paper's data sets (paper-health).",
+        help="Settings of the model: default; neural (with a neural point process, slower); paper or paper-literal, or "
+        "those of one of the paper's data sets (paper-health). Baselines have no presets.",
     ),
     seed: int = typer.Option(
         0,
         "--seed",
         metavar="N",
-        min=0,
-        max=2**32 - 1,
+        callback=seed_number,
         help="Random seed. The same seed gives the same weights on the same machine, unless --max-seconds is given.",
     ),
     feedback: Path | None = typer.Option(
@@ -86,6 +86,7 @@ def fit(
             _check_same(out, method, folder, seed)
         if ranks.number() > 1 and not method.shares_training:
             raise UserError(f"the training of {model!r} cannot be shared by several processes; run it without torchrun")
+        remarks.print(_task_in_words(folder, model, preset), markup=False)
         begun = time.monotonic()
         checkpoint = out.resolve().with_name(out.resolve().name + ".checkpoint")
         if checkpoint.is_dir():
@@ -187,12 +188,14 @@ def _with_feedback(folder: DataFolder, place: Path) -> DataFolder:
 
 def _clock(card: ModelCard) -> str | None:
     """Describe the learned time scale, so that a wrong unit is noticed; None if the method has no time scale."""
+    from neuroseqret.data.durations import duration, durations
+
     scale = card.time_scale if card.first_stage is None else card.first_stage.time_scale
     if scale is None:
         return None
     low, middle, high = (max(math.exp(scale.mean + k * scale.sd) - scale.eps, 0.0) for k in (-1, 0, 1))
-    unit = f" {card.time_unit}" if card.time_unit else ""
-    return f"gaps between events: typically {middle:.3g}{unit}, mostly {low:.3g} to {high:.3g}"
+    unit = card.time_unit
+    return f"gaps between events: typically {duration(middle, unit)}, mostly {durations(low, high, unit)}"
 
 
 def _read(data: Path) -> DataFolder:
@@ -204,6 +207,22 @@ def _read(data: Path) -> DataFolder:
 
     if is_data_folder(data):
         return read_folder(data, most_events=MOST_EVENTS)
-    if sniff(data) == "canonical":
-        return DataFolder(path=data, corpus=read_at_most(data, MOST_EVENTS))
-    return DataFolder(path=data, corpus=read(data))
+    try:
+        corpus = read_at_most(data, MOST_EVENTS) if sniff(data) == "canonical" else read(data)
+    except DataError as error:
+        if "--column" not in str(error):
+            raise
+        raise UserError(
+            f"{data}: say what its columns hold when you make a data folder of it, and fit that: neuroseqret data "
+            f"prepare --from {shlex.quote(str(data))} --column id=... --column time=... --column mark=... --out data"
+        ) from error
+    return DataFolder(path=data, corpus=corpus)
+
+
+def _task_in_words(folder: DataFolder, model: str, preset: str) -> str:
+    """Return what is trained on what: the first line, because the first bar may take a while."""
+    column = None if folder.queries is None else folder.queries.column("split")
+    splits = [] if column is None else column.to_pylist()
+    queries = " and ".join(f"{splits.count(name):,} {name}" for name in ("train", "validation") if name in splits)
+    named = model if preset == "default" else f"{model} (preset {preset})"
+    return f"training {named} on {len(folder.corpus):,} sequences" + (f" with {queries} queries" if queries else "")

@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
+
 from neuroseqret.cli.console import out, print_json, print_record, remarks, window_width
 from neuroseqret.cli.text_table import Column, lines_of
+from neuroseqret.errors import visible
 
 if TYPE_CHECKING:
     from neuroseqret.index import Hit, Hits
@@ -47,7 +50,8 @@ def _print_tables(
         if not hits:
             out.print(f"{_named(hits, group)}: {why_empty(hits, where)}", markup=False, soft_wrap=True)
             continue
-        out.print(heading(hits, group), markup=False, soft_wrap=True)
+        for line in heading(hits, group, window_width()):
+            out.print(line, markup=False, soft_wrap=True)
         lines, hidden = lines_of(columns_of(hits, time_unit), window_width())
         left_out |= dict.fromkeys(hidden)
         for line in lines:
@@ -56,10 +60,15 @@ def _print_tables(
         remarks.print(f"not shown: {', '.join(left_out)}; use --format json or a wider window", markup=False)
 
 
-def heading(hits: Hits, group: str | None) -> str:
-    """Return the line above the table of hits: the query, its group, and how much of the index was compared with it."""
-    report = hits.report
-    return f"{_named(hits, group)}: compared with {report.comparisons:,} of {report.corpus:,} ({report.method})"
+def heading(hits: Hits, group: str | None, width: int | None = None) -> list[str]:
+    """Return what is above a table of hits: the query, its group, and how much of the index was compared with it.
+
+    This is one line, or two if the window is narrower.
+    """
+    report, named = hits.report, _named(hits, group)
+    compared = f"compared with {report.comparisons:,} of {report.corpus:,} ({report.method})"
+    whole = f"{named}: {compared}"
+    return [whole] if width is None or cell_len(visible(whole)) <= width else [f"{named}:", f"  {compared}"]
 
 
 def _named(hits: Hits, group: str | None) -> str:

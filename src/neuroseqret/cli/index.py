@@ -14,7 +14,7 @@ import typer
 from neuroseqret.cli.console import out, print_json, progress, remarks
 from neuroseqret.cli.embed import RAY
 from neuroseqret.cli.event_files import (
-    COLUMNS,
+    COLUMNS_AS_IN_TRAINING,
     IN_ANY_FORMAT,
     STRICT,
     TIME_FORMAT,
@@ -22,7 +22,7 @@ from neuroseqret.cli.event_files import (
     file_options_as_in_training,
 )
 from neuroseqret.cli.listing import Command
-from neuroseqret.cli.numbers import SMALLEST, finite
+from neuroseqret.cli.numbers import finite, positive
 from neuroseqret.cli.places import (
     DEVICE,
     card_of,
@@ -45,12 +45,18 @@ if TYPE_CHECKING:
 index_app = typer.Typer(no_args_is_help=True, help="Build and change an index.")
 
 INDEX = typer.Argument(..., metavar="INDEX", help="Index folder, s3://bucket/path, or a server (http://...).")
+PLACE = typer.Argument(..., metavar="INDEX", help="Index folder, or s3://bucket/path.")
 CORPUS = typer.Argument(
     ..., metavar="CORPUS", help=f"Data folder, whose corpus is indexed, or a file of event sequences {IN_ANY_FORMAT}."
 )
 JSON = typer.Option(False, "--json", help="Print JSON instead of text.")
 _BATCH = 8192
 _NAMED = 10  # unknown ids that a message lists
+#: What `index info` calls entries whose own name says too little.
+_SAID = {
+    "not_yet_in_structure": "not yet in the search structure",
+    "removed_in_structure": "removed, but still in the search structure",
+}
 
 
 @index_app.command(cls=Command)
@@ -98,20 +104,18 @@ def create(
         None,
         "--window-duration",
         metavar="TIME",
-        min=SMALLEST,
-        callback=finite,
+        callback=positive,
         help="Index windows of this duration, in the data's unit of time, instead of windows of N events.",
     ),
     step: float | None = typer.Option(
         None,
         "--step",
         metavar="STEP",
-        min=SMALLEST,
-        callback=finite,
+        callback=positive,
         help="From the start of one window to the start of the next: a number of events, or a duration. By default "
         "windows do not overlap.",
     ),
-    column: list[str] = COLUMNS,
+    column: list[str] = COLUMNS_AS_IN_TRAINING,
     time_format: str | None = TIME_FORMAT,
     engine: str | None = typer.Option(
         None,
@@ -126,7 +130,7 @@ def create(
 ) -> None:
     """Create an index of a corpus.
 
-    If this is interrupted, continue with 'neuroseqret index add'.
+    If this is interrupted, go on with 'neuroseqret index add'.
     """
     from neuroseqret.data.gaps import check_gaps
     from neuroseqret.index import Index
@@ -155,7 +159,7 @@ def add(
     folder: Path = INDEX,
     corpus: Path = CORPUS,
     upsert: bool = typer.Option(False, "--upsert", help="Replace sequences whose id is already in the index."),
-    column: list[str] = COLUMNS,
+    column: list[str] = COLUMNS_AS_IN_TRAINING,
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
     ray: str | None = RAY,
@@ -220,7 +224,7 @@ def remove(
 
 
 @index_app.command(cls=Command)
-def compact(folder: Path = INDEX, as_json: bool = JSON) -> None:
+def compact(folder: Path = PLACE, as_json: bool = JSON) -> None:
     """Merge the small files of an index.
 
     The structure that searches read is built again too. Worth it after many small additions or removals; searching is
@@ -233,7 +237,11 @@ def compact(folder: Path = INDEX, as_json: bool = JSON) -> None:
     if as_json:
         print_json({"bytes_before": before, "bytes_after": after, **_size_of(index)})
     else:
-        remarks.print(f"{folder}: {before:,} bytes before, {after:,} now; {_holds(index)}", markup=False)
+        remarks.print(
+            f"{name_of(index)}: {before:,} bytes before, {after:,} now, with the versions of the last hour, which a "
+            f"later 'index compact' deletes; {_holds(index)}",
+            markup=False,
+        )
 
 
 @index_app.command(cls=Command)
@@ -246,11 +254,11 @@ def info(folder: Path = INDEX, as_json: bool = JSON) -> None:
     for name, value in found.items():
         if value is not None:
             shown = f"{value:,}" if isinstance(value, int) else ", ".join(value) if isinstance(value, tuple) else value
-            out.print(f"{name.replace('_', ' ')}: {shown}", markup=False)
+            out.print(f"{_SAID.get(name, name.replace('_', ' '))}: {shown}", markup=False)
 
 
 @index_app.command(cls=Command)
-def check(folder: Path = INDEX, as_json: bool = JSON) -> None:
+def check(folder: Path = PLACE, as_json: bool = JSON) -> None:
     """Check that an index is as it was written.
 
     Reads all sequences and the search structure, compares them with their checksums, and computes some embeddings
@@ -269,7 +277,7 @@ def check(folder: Path = INDEX, as_json: bool = JSON) -> None:
 
 @index_app.command(cls=Command)
 def sync(
-    folder: Path = INDEX,
+    folder: Path = PLACE,
     anew: bool = typer.Option(False, "--anew", help="Empty the engine's collection and fill it again."),
     as_json: bool = JSON,
 ) -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
+
+#: The names of `readers.FORMATS`; a test compares them.
+FORMAT_NAMES = (
+    *("canonical", "hotpp", "lifestream", "long-parquet", "long-csv", "easytpp-json", "easytpp-jsonl"),
+    *("gatech", "ifl-tpp", "paired-text"),
+)
 
 
 def _methods() -> Iterable[str]:
@@ -15,9 +21,7 @@ def _methods() -> Iterable[str]:
 
 
 def _formats() -> Iterable[str]:
-    from neuroseqret.readers import FORMATS
-
-    return FORMATS
+    return FORMAT_NAMES  # importing the readers takes longer than the rest of a help text
 
 
 def _limits() -> Iterable[str]:
@@ -28,6 +32,8 @@ def _limits() -> Iterable[str]:
     return [one.name for one in fields(Limits)]
 
 
+#: From a file to hits, then what fewer people need.
+ORDER = ("data", "fit", "index", "search", "evaluate", "embed", "serve", "keys", "demo")
 #: Placeholders in help texts, written in braces, and the names that replace them.
 LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "methods": _methods,
@@ -50,6 +56,15 @@ class Command(TyperCommand):
                 setattr(parameter, "display_type_rich", lambda ctx: None)  # noqa: B010  # typer offers no other way
             setattr(parameter, "help", _listed(getattr(parameter, "help", None)))  # noqa: B010  # some have none
         super().format_options(ctx, formatter)
+
+
+class Commands(TyperGroup):
+    """Commands in the order in which people need them, whether or not they have sub-commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands as the help lists them."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
 
 def _listed(said: str | None) -> str | None:

@@ -14,12 +14,13 @@ from neuroseqret.cli.evaluate import evaluate
 from neuroseqret.cli.fit import fit
 from neuroseqret.cli.index import index_app
 from neuroseqret.cli.keys import keys_app
-from neuroseqret.cli.listing import Command
+from neuroseqret.cli.listing import Command, Commands
 from neuroseqret.cli.running import run_app
 from neuroseqret.cli.search import search
 from neuroseqret.cli.serve import serve
 
 app = typer.Typer(
+    cls=Commands,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -9,7 +9,7 @@ import typer
 
 from neuroseqret.cli.console import file_name_of, progress, remarks
 from neuroseqret.cli.event_files import (
-    COLUMNS,
+    COLUMNS_AS_IN_TRAINING,
     IN_ANY_FORMAT,
     STRICT,
     TIME_FORMAT,
@@ -76,7 +76,7 @@ def search(
     explain_most: int = typer.Option(
         10, "--explain-most", metavar="N", min=1, help="Number of queries to explain at most."
     ),
-    column: list[str] = COLUMNS,
+    column: list[str] = COLUMNS_AS_IN_TRAINING,
     time_format: str | None = TIME_FORMAT,
     unknown_marks: str = UNKNOWN_MARKS,
     strict: bool = STRICT,

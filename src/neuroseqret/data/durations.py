@@ -79,12 +79,21 @@ def span(first: float, last: float, unit: str | None) -> str:
     ('2024-03-01 09:14 to 10:14', '0 to 75 min')
     """
     if not is_date([first, last], unit):
-        begin, end = duration(first, unit), duration(last, unit)
-        same_unit = begin.partition(" ")[2] == end.partition(" ")[2]
-        return f"{begin.partition(' ')[0] if same_unit or not first else begin} to {end}"
+        return durations(first, last, unit)
     begin, end = _date(first, unit), _date(last, unit)
     day, _, clock = end.partition(" ")
     return f"{begin} to {clock if clock and begin.startswith(day) else end}"
+
+
+def durations(shorter: float, longer: float, unit: str | None) -> str:
+    """Return two lengths of time, with the unit only once if it is the same.
+
+    >>> durations(9000, 36000, "seconds"), durations(60, 36000, "seconds")
+    ('2.5 to 10 h', '60 s to 10 h')
+    """
+    begin, end = duration(shorter, unit), duration(longer, unit)
+    same_unit = begin.partition(" ")[2] == end.partition(" ")[2]
+    return f"{begin.partition(' ')[0] if same_unit or not shorter else begin} to {end}"
 
 
 def is_date(times: Sequence[float], unit: str | None) -> bool:

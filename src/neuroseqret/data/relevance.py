@@ -19,7 +19,7 @@ from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.errors import DataError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Relevance:
     """The relevant corpus rows of each query, and the labels of all sequences where relevance comes from groups.
 
@@ -81,6 +81,12 @@ class Relevance:
             lists.append(np.sort(np.array(relevant, dtype=np.int64)))
         offsets = np.concatenate([[0], np.cumsum([len(x) for x in lists])]).astype(np.int64)
         return cls(offsets, np.concatenate(lists) if lists else np.empty(0, np.int64), len(corpus))
+
+    def __repr__(self) -> str:
+        mean = len(self.rows) / max(len(self), 1)
+        return (
+            f"Relevance({len(self):,} queries, {self.corpus_size:,} corpus sequences, {mean:,.1f} relevant per query)"
+        )
 
     def __len__(self) -> int:
         """Number of queries."""

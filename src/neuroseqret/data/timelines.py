@@ -145,7 +145,7 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a small HTML table; the cells are HTML already."""
     top = "".join(f'<th style="text-align:left">{escape(name)}</th>' for name in head)
     body = "".join("<tr>" + "".join(f'<td style="text-align:left">{c}</td>' for c in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table class='neuroseqret'><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def table_of(sequences: EventSequences, most: int = 10) -> str:

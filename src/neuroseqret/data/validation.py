@@ -1,8 +1,8 @@
 """Find what is wrong with a batch of sequences, and say where it is and how to repair it.
 
-Flaws are: NaN or infinite times, decreasing times, negative marks, marks without a name, empty sequences, missing or
-duplicate ids, and observation windows that do not cover their events. Equal times are allowed, also with equal marks.
-A window whose start or end is null is allowed; it means unknown.
+Flaws are: NaN or infinite times, decreasing times, negative or empty marks, marks without a name, empty sequences,
+missing or duplicate ids, and observation windows that do not cover their events. Equal times are allowed, also with
+equal marks. A window whose start or end is null is allowed; it means unknown.
 """
 
 from __future__ import annotations
@@ -84,12 +84,16 @@ def event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
         "sort the events by time or repair with 'sort'",
     )
     del falls  # frees memory for the next check, which needs as much
-    yield from flaw(
-        "negative mark",
-        np.flatnonzero(marks < 0),
-        lambda e: "mark is -1 or empty" if marks[e] == -1 else f"mark is {marks[e]}",
-        "number marks from 0 or repair with 'drop'",
-    )
+    negative = np.flatnonzero(marks < 0)
+    if sequences.mark_names is not None and (marks[negative] == -1).all():  # marks with names are not numbered by users
+        yield from flaw("empty mark", negative, lambda e: "mark is empty", "fill it in or repair with 'drop'")
+    else:
+        yield from flaw(
+            "negative mark",
+            negative,
+            lambda e: "mark is -1 or empty" if marks[e] == -1 else f"mark is {marks[e]}",
+            "number marks from 0 or repair with 'drop'",
+        )
     if sequences.mark_names is not None:
         known = len(sequences.mark_names)
         yield from flaw(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuroseqret.data.durations import duration, seconds_in
+from neuroseqret.data.durations import axis_unit, duration, number
 from neuroseqret.data.figures import new_figure
 from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.sequences import FloatArray
 from neuroseqret.errors import visible
 from neuroseqret.explanation.attribution import Explanation
 
@@ -21,7 +22,18 @@ if TYPE_CHECKING:
 _TALLEST = 0.38  # height of the largest bar; the two time lines are 1 apart
 # Purple and brown say "adds" and "takes away", wherever they occur; no mark has them.
 _FOR, _AGAINST = "#542788", "#8c510a"
+_UNWARPED = "#882255"  # the curve of U(t); no mark has it either
 _NO_MATCH = 0.1  # a score below this is not drawn as a match
+_ALIKE = 1.5  # gaps whose ratio is not above this are called alike
+#: What was compared, as the title calls it.
+_COMPARED = {
+    "marks": "the marks",
+    "times": "the times",
+    "marks and times": "marks and times together",
+    "whole sequence": "the sequences as a whole",
+    "memory": "the memory of the second stage",
+    "attention between events": "the second stage's attention between events",
+}
 _LINE = 110  # letters of the title that fit into a line
 _NAMED = 9  # number of marks that get a colour; the others are grey
 # The palette of Okabe and Ito, which colour-blind people can tell apart, and two greys.
@@ -42,7 +54,12 @@ def figure_of(explanation: Explanation) -> Figure:
     grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.35), width_ratios=(1.5, 1))
     _time_lines(figure.add_subplot(grid[0, :]), explanation)
     _heat_map(figure.add_subplot(grid[1, 0]), explanation)
-    _parts(figure.add_subplot(grid[1, 1]), explanation)
+    if explanation.unwarping is None:
+        _parts(figure.add_subplot(grid[1, 1]), explanation)
+    else:
+        below = grid[1, 1].subgridspec(2, 1, height_ratios=(1.5, 1))
+        _parts(figure.add_subplot(below[0]), explanation)
+        _unwarping(figure.add_subplot(below[1]), *explanation.unwarping)
     query, hit = explanation.query, explanation.hit
     matches = f"Why {_named(hit)} matches {_named(query)}"
     if explanation.score < _NO_MATCH:
@@ -57,13 +74,13 @@ def what_matters(explanation: Explanation) -> str:
     """Say in words what adds most to the score, by what was compared, and what takes most away."""
     values = dict(explanation.parts)
     most, least = max(values, key=lambda name: values[name]), min(values, key=lambda name: values[name])
-    said = f"most comes from {most} ({values[most]:+.2f})" if values[most] > 0 else "nothing adds to the score"
+    if values[most] <= 0:
+        return "Nothing adds to the score."
+    said = f"Most comes from {_COMPARED.get(most, most)} ({values[most]:+.2f})"
+    if values[least] < -0.005:
+        said += f", least from {_COMPARED.get(least, least)} ({values[least]:+.2f})"
     marks = _strongest_marks(explanation)
-    return (
-        said
-        + (f", above all {marks}" if marks else "")
-        + (f"; {least} takes away {-values[least]:.2f}" if values[least] < -0.005 else "")
-    )
+    return f"{said}. {marks}" if marks else f"{said}."
 
 
 def _strongest_marks(explanation: Explanation) -> str:
@@ -74,15 +91,17 @@ def _strongest_marks(explanation: Explanation) -> str:
     sums = np.bincount(hit.marks, np.maximum(parts, 0))
     mark = int(np.argmax(sums))
     names = hit.mark_names or explanation.query.mark_names
-    name = f"events of {visible(names[mark]) if names and mark < len(names) else f'mark {mark}'}"
+    name = visible(names[mark]) if names and mark < len(names) else f"mark {mark}"
+    said = f"Of the hit's marks, '{name}' adds most"
     waits = [np.diff(one.times)[one.marks[1:] == mark] for one in (hit, explanation.query)]
     if not all(len(gaps) for gaps in waits):
-        return name
-    unit = hit.time_unit or explanation.query.time_unit
-    clock = seconds_in(unit) is not None
-    of_hit, of_query = (duration(float(np.median(gaps)), unit if clock else None) for gaps in waits)
-    other = f" ({visible(unit)})" if unit and not clock else ""
-    return f"{name}, typically {of_hit} after the event before, in the query {of_query}{other}"
+        return f"{said}."
+    of_hit, of_query = (float(np.median(gaps)) for gaps in waits)
+    divisor, unit = axis_unit(max(of_hit, of_query), hit.time_unit or explanation.query.time_unit)
+    shown, compared = number(of_hit / divisor), number(of_query / divisor)
+    alike = max(of_hit, of_query) <= _ALIKE * min(of_hit, of_query)
+    end = f", as in the query ({compared})" if alike else f" (in the query {compared})"
+    return f"{said}, typically {shown} {visible(unit)} after the event before it{end}."
 
 
 def _named(sequence: EventSequence) -> str:
@@ -151,7 +170,8 @@ def _heat_map(axes: Axes, explanation: Explanation) -> None:
     rest = explanation.matrix.sum() - pairs.sum()
     axes.set_title(f"pairs of events: {pairs.sum():+.3f} of the score; not from pairs: {rest:+.3f}",
                    fontsize=9)  # fmt: skip
-    axes.figure.colorbar(shown, ax=axes, shrink=0.9, extend="both")
+    bar = axes.figure.colorbar(shown, ax=axes, shrink=0.9, extend="both")
+    bar.set_label("adds to the score, or takes from it", fontsize=8)
 
 
 def _parts(axes: Axes, explanation: Explanation) -> None:
@@ -165,8 +185,10 @@ def _parts(axes: Axes, explanation: Explanation) -> None:
     axes.axvline(0, color="0.5", linewidth=0.8)
     axes.margins(x=0.35)
     axes.set_title("the score by what was compared", fontsize=9)
-    if explanation.unwarping is not None:
-        inset = axes.inset_axes((0.62, 0.05, 0.36, 0.3))
-        inset.plot(*explanation.unwarping, color="#009E73")
-        inset.set_title("U(t) of the query", fontsize=7)
-        inset.tick_params(labelsize=6)
+
+
+def _unwarping(axes: Axes, times: FloatArray, unwarped: FloatArray) -> None:
+    axes.plot(times, unwarped, color=_UNWARPED)
+    axes.set_title("the query's times, unwarped", fontsize=9)
+    axes.set_xlabel("t")
+    axes.set_ylabel("U(t)")

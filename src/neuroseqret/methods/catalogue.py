@@ -67,7 +67,7 @@ class Methods(Sequence[Method]):
             for method in self._methods
         )
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<table class='neuroseqret'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 _HEAD = ("method", "index", "rerank", "labels", "resume", "what it is")
@@ -101,5 +101,5 @@ def _describe(name: str) -> Method:
         needs_labels=found.needs_labels,
         resumes=issubclass(found, Resumable),
         presets=("default", "paper", "paper-literal") if name in MODELS else (),
-        about=(found.__doc__ or "").strip().split("\n")[0].rstrip("."),
+        about=(found.__doc__ or "").strip().split("\n")[0].partition("; `")[0].rstrip("."),
     )

@@ -1,6 +1,7 @@
 """Every ranking method by its name: the three relevance models and the thirteen baselines.
 
-A method is imported when it is first asked for, because importing all of them takes seconds.
+A method is imported when it is first asked for, because importing all of them takes seconds; help texts need the names
+alone.
 
 >>> make("histogram").name
 'histogram'
@@ -10,13 +11,12 @@ from __future__ import annotations
 
 from importlib import import_module
 from os import PathLike
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from neuroseqret.errors import UserError
-from neuroseqret.models.base import RelevanceModel
-from neuroseqret.models.model_folder import read_card
+
+if TYPE_CHECKING:
+    from neuroseqret.models.base import RelevanceModel
 
 #: The relevance models: name to "module:class". They have presets (`default`, `paper`, ...).
 MODELS = {
@@ -60,6 +60,8 @@ def make(name: str, preset: str = "default", **options: Any) -> RelevanceModel:
     """Return a new, untrained method; `preset` counts for the models only."""
     if name in MODELS:
         return method_class(name)(preset=preset, **options)
+    from pydantic import ValidationError
+
     try:
         return method_class(name)(**options)
     except ValidationError as error:
@@ -74,6 +76,8 @@ def make(name: str, preset: str = "default", **options: Any) -> RelevanceModel:
 
 def load(folder: str | PathLike[str]) -> RelevanceModel:
     """Return the trained method in a model folder."""
+    from neuroseqret.models.model_folder import read_card
+
     name = read_card(folder).model
     if not is_method(name):
         raise UserError(f"{folder}: holds a {name!r} model, which this version does not know; fit the model again")
@@ -82,6 +86,8 @@ def load(folder: str | PathLike[str]) -> RelevanceModel:
 
 def load_to_embed(folder: str | PathLike[str]) -> RelevanceModel:
     """Return the trained method in a model folder, to embed with; without importing torch if that is possible."""
+    from neuroseqret.models.model_folder import read_card
+
     if read_card(folder).model == "self":
         from neuroseqret.models.without_torch import SelfWithoutTorch
 

@@ -7,18 +7,22 @@ import json
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neuroseqret.data.figures import new_figure
 from neuroseqret.errors import UserError
+from neuroseqret.training.progress import what_is_trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _IN_A_ROW = 3  # panels
+_LETTERS = 44  # of a title that fit into the width of a panel
+_FEW = 10  # steps that are drawn as points, because a line of them would hardly be seen
 _LOSS, _JUDGED = "#0072b2", "#b3470b"
 
 
@@ -61,6 +65,8 @@ class TrainingLog:
     def figure(self) -> Figure:
         """Draw the training curves, one panel per phase: the smoothed loss, and the validation if there is one.
 
+        The title says how to read them.
+
         The panels are at most three to a row. Outliers of the loss may leave the panel, so that the curve fills it.
         """
         if not self.records:
@@ -72,6 +78,10 @@ class TrainingLog:
         for index, phase in enumerate(phases):
             axis = figure.add_subplot(rows, columns, index + 1)
             _draw(axis, phase, [r for r in self.records if r["phase"] == phase])
+        judged = any("validation" in r for r in self.records)
+        title = "Has it learned? The loss should fall"
+        title += ", validation should rise; the weights with its best value are kept" if judged else ""
+        figure.suptitle("\n".join(wrap(title, _LETTERS * columns)), fontsize=11)
         return figure
 
 
@@ -81,16 +91,19 @@ def _draw(axis: Axes, phase: str, records: list[dict[str, Any]]) -> None:
 
     steps, losses = [r["step"] for r in records], [r["loss"] for r in records]
     axis.plot(steps, losses, color="0.85", linewidth=0.7)
-    axis.plot(steps, _smooth(losses), color=_LOSS, linewidth=1.6)
+    axis.plot(steps, _smooth(losses), "o-" if len(steps) < _FEW else "-", color=_LOSS, linewidth=1.6, markersize=4)
     low, high = np.quantile(losses, (0.0, 0.99))
     room = 0.05 * (high - low) or 0.5
     axis.set_ylim(low - room, high + room)
     seconds = records[-1].get("seconds")
     spent = "" if seconds is None else f", {seconds:.0f} s"
-    axis.set_title(f"{phase}: {len(records):,} {'step' if len(records) == 1 else 'steps'}{spent}", fontsize=10)
+    title = f"{what_is_trained(phase)}: {len(records):,} {'step' if len(records) == 1 else 'steps'}{spent}"
+    axis.set_title("\n".join(wrap(title, _LETTERS)), fontsize=10)
     axis.set_xlabel("step")
     axis.set_ylabel("loss", color=_LOSS)
     axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    if len(steps) == 1:
+        axis.set_xticks(steps)
     axis.yaxis.set_major_locator(MaxNLocator(5))
     judged = [r for r in records if "validation" in r]
     if judged:

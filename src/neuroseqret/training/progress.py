@@ -18,6 +18,21 @@ from typing_extensions import Self
 T = TypeVar("T")
 _PAUSE = 0.2  # seconds between two updates in a notebook
 _SHORT = 0.5  # a notebook keeps no line of work that took fewer seconds than this
+#: What is trained in a phase, where its name says too little.
+_TRAINED = {
+    "warm_up": "the point process",
+    "joint": "process and ranking together",
+    "selection": "the weights of members",
+    "head": "the metric",
+    "contrastive": "the embedding",
+    "hash": "the hash network",
+    "cross": "the cross attention",
+}
+
+
+def what_is_trained(phase: str) -> str:
+    """Return in words what a phase of training trains."""
+    return _TRAINED.get(phase, phase.replace("_", " "))
 
 
 class Bar(Protocol):
@@ -115,7 +130,7 @@ class ProgressDisplay:
         self._figures = ""
 
     def __enter__(self) -> Self:
-        self._bar = new_bar(f"training {self._phase}")
+        self._bar = new_bar(f"training {what_is_trained(self._phase)}")
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -128,7 +143,7 @@ class ProgressDisplay:
         state = "stopped" if stopped else "ended by the time limit" if timed_out else "done"
         since = f" (from step {self._resumed:,})" if self._resumed else ""
         spent = f"{self._step:,} {'step' if self._step == 1 else 'steps'}{since} in {self._seconds:.1f} s"
-        return ", ".join(filter(None, (f"training {self._phase}: {state}, {spent}", self._figures)))
+        return ", ".join(filter(None, (f"training {what_is_trained(self._phase)}: {state}, {spent}", self._figures)))
 
     def resume(self, step: int) -> None:
         """Start at a step other than 0."""

@@ -53,7 +53,7 @@ def test_a_map_names_the_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("klant|moment|soort|kleur\n007|1.5|open|r\n007|2|dicht|g\n8|0|open|r\n")
     with pytest.raises(
         DataError,
-        match=r"a.csv: no column for the id and the time and the mark; say --column id=... --column time=... --column "
+        match=r"a.csv: no column for id, time and mark; say --column id=... --column time=... --column "
         r"mark=..., in Python columns={'id': ..., 'time': ..., 'mark': ...} .*; columns found: klant",
     ):
         read(tmp_path / "a.csv")

@@ -36,7 +36,7 @@ from neuroseqret.errors import MissingExtraError, UserError
 from neuroseqret.readers.data_folder import DataFolder, read_folder
 from neuroseqret.storage.files import cache_folder
 
-VERSION = 2  # of the recipe; folders of other versions in the cache are not used
+VERSION = 3  # of the recipe; folders of other versions in the cache are not used
 WIDEST = 12
 QUERY_SHARE = 0.25
 MARKS = [
@@ -127,7 +127,7 @@ def read(most: int = 200, *, min_notes: int = 30, seed: int = 0, progress: Progr
             if len(taken) >= most:
                 break
         parts += taken
-    return Recordings.from_parts(parts).to_sequences(MARKS, "usual notes of the piece")
+    return Recordings.from_parts(parts).to_sequences(MARKS, "beats")
 
 
 def _events(melody: Melody) -> tuple[np.ndarray, np.ndarray]:

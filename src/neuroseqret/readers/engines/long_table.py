@@ -39,9 +39,7 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None]) -> dict[st
             roles[role] = known[0]
     if missing := [role.removesuffix("s") for role in CONVENTIONS if role not in roles]:
         one = "; if all rows are one sequence, --column id= or {'id': None}" if "id" in missing else ""
-        raise DataError(
-            f"no column for the {' and the '.join(missing)}", remedy=f"{ask_for(*missing)}{one}; columns found: {found}"
-        )
+        raise DataError(f"no column for {_listed(missing)}", remedy=f"{ask_for(*missing)}{one}; columns found: {found}")
     for role in ("start", "end", "group"):
         if role not in roles and role in names and role not in roles.values():
             roles[role] = role
@@ -52,6 +50,10 @@ def find_roles(names: Sequence[str], given: Mapping[str, str | None]) -> dict[st
     if twice := next((name for name in names if list(names).count(name) > 1), None):
         raise DataError(f"two columns are called {twice!r}", remedy="rename one of them")
     return chosen
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def check_ids(table: pa.Table, roles: Mapping[str, str], first: int, name_row: Callable[[int], str]) -> None:
