@@ -37,7 +37,9 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         return f"## The neural process\n\n{NOTHING}"
     alike = {data: measured.with_seeds(shared[data]) for data in sets}
     p = holm(np.array([alike[d].p_values([pairs[d]], View(), m)[0] for d in sets for m in MEASURES]))
-    lines, better, worse = [], [], []
+    lines: list[list[str]] = []
+    better: list[str] = []
+    worse: list[str] = []
     for place, data in enumerate(sets):
         cells = [data, str(len(shared[data]))]
         for m, (measure, name) in enumerate(MEASURES.items()):

@@ -15,6 +15,7 @@ import typer
 from neuroseqret.cli.console import print_json, remarks
 from neuroseqret.cli.event_files import ANY_FORMAT, FORCE
 from neuroseqret.cli.numbers import finite
+from neuroseqret.cli.places import device_named
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def fit(
     max_seconds: float | None = typer.Option(
         None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Train for at most about this long."
     ),
+    device: str | None = typer.Option(
+        None, "--device", metavar="NAME", help="Device to train networks on: cpu, cuda or mps. GPUs are untested."
+    ),
     force: bool = FORCE,
     as_json: bool = typer.Option(False, "--json", help="Print what was learned, and where it is, as JSON."),
 ) -> None:
@@ -76,6 +80,7 @@ def fit(
             remarks.quiet = True
             os.environ["NEUROSEQRET_PROGRESS"] = "off"
         check_replaceable(out, *HOLDS)  # before the work, not after it
+        chosen = None if device is None else device_named(device)
         if not out.parent.is_dir():
             raise UserError(f"{out.parent}: no such folder; create it or choose another --out")
         if preset != "default" and model in methods.BASELINES:
@@ -96,6 +101,7 @@ def fit(
                 seed=seed,
                 max_seconds=max_seconds,
                 checkpoint=checkpoint if isinstance(method, Resumable) else None,
+                device=chosen,
             )
         except KeyboardInterrupt:
             if checkpoint.is_dir():

@@ -65,6 +65,7 @@ class SelfAttention(Embedder, Resumable):
     version: ClassVar[int] = 3
     preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 3}
     shares_training: ClassVar[bool] = True
+    trains_on_devices: ClassVar[bool] = True
     settings: SelfAttentionSettings
 
     def __init__(self, preset: str = "default", **overrides: Any) -> None:
@@ -85,7 +86,7 @@ class SelfAttention(Embedder, Resumable):
         checkpoint = task.checkpoint(self.settings.model_dump_json())
         fitting = Fitting(self.network, self.scale, self.settings, task, self.fixed_features, checkpoint)
         best = fitting.run()
-        self.network.eval()
+        self.network.cpu().eval()
         return Outcome.of("AP", best, **fitting.notes)
 
     def scale_on(self, corpus: EventSequences, seed: int = 0) -> None:
@@ -143,10 +144,7 @@ class SelfAttention(Embedder, Resumable):
         return self.network.metric.weights.device
 
     def to(self, device: torch.device | str) -> Self:
-        """Move a trained model to a device for `embed` and `score`; their results are numpy arrays on the CPU.
-
-        `fit` always trains on the CPU.
-        """
+        """Move a trained model to a device for `embed` and `score`; their results are numpy arrays on the CPU."""
         self._require_fitted()
         self.network.to(usable(device))
         self._plain = None  # the network has new memory
