@@ -284,6 +284,11 @@ class Embedder(RelevanceModel):
             raise _not_finite("embedding", many[int(finite.argmin())].id)
         return vectors
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns of events that it reads beside times and marks."""
+        return ()
+
     @abstractmethod
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:
         """Return unit vectors (sequences, dimension); the marks of the sequences have the method's numbers."""

@@ -12,6 +12,7 @@ Models without a neural process start with phase 3.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from neuroseqret.models.self_attention.metric_training import ranking_loss
 from neuroseqret.models.self_attention.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event, take
 from neuroseqret.models.self_attention.selection import choose_weights
 from neuroseqret.models.self_attention.vectors import CROPS, TrainingVectors, random_crops
+from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.similarity import difference, rows_of
 from neuroseqret.processes.time_scale import Inputs, TimeScale
 from neuroseqret.training import budget, ranks
@@ -56,9 +58,11 @@ class Fitting:
         settings: SelfAttentionSettings,
         task: TrainingTask,
         fixed: Callable[[EventSequences], Tensor | None],  # features that need no training
+        values: EventValues,
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self.network, self.scale, self.settings, self.task = network.to(task.device), scale, settings, task
+        self.values = values
         self.queries, self.corpus, self.relevance = task.queries, task.corpus, task.relevance
         self.train_rows = task.train_rows
         self.validation_rows = task.answerable_validation_rows
@@ -170,9 +174,9 @@ class Fitting:
         sequences, so both come before the crop.
         """
         rng = np.random.default_rng([self.seed, step, 1])
-        corpus = pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
+        corpus = self.values.padded(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
         with torch.set_grad_enabled(learn_unwarping):
-            asked = self._unwarped(pad(self.queries, pairs.queries))
+            asked = self._unwarped(self.values.padded(self.queries, pairs.queries))
         batch = join(asked, corpus)
         inputs = self.scale.inputs(_detach_zero_spans(crop(batch, self.settings.batch.crop, rng)))
         return inputs.to(self.task.device), batch
@@ -292,7 +296,7 @@ class Fitting:
             torch.empty(len(rows), self.network.fisher_size), torch.empty(len(rows), width), torch.empty(len(rows))
         )
         for part in rows_by_length(sequences.lengths[rows], MAX_EVENTS):
-            batch = pad(sequences, rows[part])
+            batch = self.values.padded(sequences, rows[part])
             inputs = self.scale.inputs(self._unwarped(batch) if query else batch)
             raw = self.network.raw(inputs.to(self.task.device))
             whole.score[part], whole.pooled[part], whole.log_likelihood[part] = (
@@ -380,14 +384,14 @@ def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
     """Return the queries with U(t) for t; padding stays 0."""
     times, spans = unwarp(queries.times), unwarp(queries.spans)
     times = torch.where(queries.mask, times, torch.zeros_like(times))
-    return Batch(queries.rows, times, queries.marks, queries.lengths, spans)
+    return replace(queries, times=times, spans=spans)
 
 
 def _detach_zero_spans(batch: Batch) -> Batch:
     """Stop the gradient through sequences of zero duration, because it would divide by the duration."""
     still = batch.spans <= 0
     times = torch.where(still[:, None], batch.times.detach(), batch.times)
-    return Batch(batch.rows, times, batch.marks, batch.lengths, torch.where(still, batch.spans.detach(), batch.spans))
+    return replace(batch, times=times, spans=torch.where(still, batch.spans.detach(), batch.spans))
 
 
 def with_similarity(
