@@ -46,7 +46,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     folder = read_folder(given.data)
-    assert folder.queries is not None and folder.relevance is not None, f"{given.data} has no queries"
+    if folder.queries is None:
+        parser.error(f"{given.data} has no queries")
     task = make_task(folder.queries, folder.corpus, folder.relevance, condition="unseen", max_queries=500)
     for preset in given.preset or ["default"]:
         by_query, seconds = [], []
