@@ -47,7 +47,8 @@ class EventValues:
 
     def of(self, sequences: EventSequences) -> npt.NDArray[np.float32]:
         """Return the normal scores of all events, 0 where a value is missing: (columns, events)."""
-        return np.nan_to_num(self.known(sequences), nan=0.0)
+        known = self.known(sequences)
+        return np.nan_to_num(known, nan=0.0) if self.names else known
 
     def known(self, sequences: EventSequences) -> npt.NDArray[np.float32]:
         """Return the same with NaN where a value is missing."""

@@ -170,18 +170,31 @@ class SelfAttention(Embedder, Resumable):
         self._plain = None  # the network has new memory
         return self
 
-    @torch.inference_mode()
     def compute_embeddings(self, many: EventSequences, role: Role) -> Scores:
         """Return unit vectors (sequences, dimension); queries are unwarped if the model has an unwarping."""
         self._require_fitted()
+        if len(many) <= FEW and not self.settings.vector.neural and self._without_torch:
+            vectors = self.fixed.of(many)
+            assert vectors is not None  # there is no neural process, so there is something else
+            return self._plain_metric(vectors, role)
+        return self._embedded_in_chunks(many, role)
+
+    @property
+    def _without_torch(self) -> bool:
+        """Whether a few sequences can do without torch, which is slow to call."""
+        weights = self.network.metric.weights
+        return weights.device.type == "cpu" and weights.dtype == torch.float32
+
+    @torch.inference_mode()
+    def _embedded_in_chunks(self, many: EventSequences, role: Role) -> Scores:
         embedded = np.empty((len(many), self.dimension), np.float32)
         for rows, vectors in self.vectors(many, role):
             embedded[rows] = self._embedded(vectors, role)
         return embedded
 
     def _embedded(self, vectors: Tensor, role: Role) -> Scores:
-        """Return the embeddings of whitened vectors; a few of them need no torch, which is slow to call."""
-        if len(vectors) <= FEW and vectors.device.type == "cpu" and vectors.dtype == torch.float32:
+        """Return the embeddings of whitened vectors."""
+        if len(vectors) <= FEW and self._without_torch:
             return self._plain_metric(vectors.numpy(), role)
         found: Scores = self.network.metric(vectors, role).cpu().numpy()
         return found
