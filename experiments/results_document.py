@@ -9,6 +9,7 @@ from experiments import (
     accuracy,
     hashing,
     lengths,
+    neural_process,
     qualitative,
     queries,
     runtime,
@@ -27,6 +28,7 @@ from neuroseqret.storage.files import new_file
 EXPERIMENTS = {
     "accuracy": accuracy,
     "ablation": ablation,
+    "neural-process": neural_process,
     "unwarping": unwarping,
     "hashing": hashing,
     "queries": queries,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import ablation, hash_curve, plan, training_time
+from experiments import ablation, hash_curve, neural_process, plan, training_time
 from experiments.plan import Fit, View
 from experiments.result_cells import ResultCells
 from experiments.variants import variant_fit
@@ -51,6 +51,8 @@ def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: i
             if variant_fit(one, name).variant:
                 put(cells, variant_fit(one, name), View(), ranking(np.clip(rng.normal(0.5, 0.2, 40), 0, 1)))
     for one in data:
+        for seed in range(seeds):
+            put(cells, neural_process.fit_of(one, seed), View(), ranking(np.clip(rng.normal(0.9, 0.1, 40), 0, 1)))
         fit = Fit(data=one, method="self")
         for place, way in enumerate(hash_curve.WAYS):
             shares = [1.0] if way == "exhaustive" else [0.9, 0.3, 0.1, 0.03, 0.005]

@@ -12,6 +12,7 @@ from experiments import (
     accuracy,
     hashing,
     lengths,
+    neural_process,
     queries,
     results_document,
     runtime,
@@ -216,6 +217,20 @@ def test_ablation_is_of_the_first_seed(by_hand, tmp_path):
     assert cell(part, "without the bank of convolutions", "toy") == "−5.0▼"
     assert cell(part, "without the bank of convolutions", "mean") == "−5.0"
     assert "with unwarping" not in part  # not measured
+
+
+def test_the_neural_process_is_compared_over_the_seeds_that_both_have(tmp_path):
+    cells = ResultCells(tmp_path)
+    for seed, value in enumerate((0.5, 0.6, 0.9)):
+        put(cells, Fit(data="toy", method="self", seed=seed, corpus="unseen"), View(), ranking([value] * 60))
+    for seed in (0, 1):
+        put(cells, neural_process.fit_of("toy", seed), View(), ranking([0.5] * 60))
+    text = neural_process.report(Measured(cells))
+    assert cell(text, "toy", "seeds") == "2"
+    assert cell(text, "toy", "MAP: default") == "55.0 ± 7.1"
+    assert cell(text, "toy", "neural") == "50.0 ± 0.0"
+    assert cell(text, "toy", "difference") == "−5.0▼"
+    assert "adds nothing significant; it takes away significantly on toy (MAP −5.0) and toy (nDCG@10 −5.0)." in text
 
 
 def test_shares_of_queries():

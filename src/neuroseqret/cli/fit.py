@@ -15,6 +15,7 @@ import typer
 from neuroseqret.cli.console import print_json, remarks
 from neuroseqret.cli.event_files import ANY_FORMAT, FORCE
 from neuroseqret.cli.numbers import finite, seed_number
+from neuroseqret.cli.places import device_named
 from neuroseqret.errors import DataError, UserError
 
 if TYPE_CHECKING:
@@ -55,6 +56,16 @@ def fit(
     max_seconds: float | None = typer.Option(
         None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Train for at most about this long."
     ),
+    value: list[str] = typer.Option(
+        [],
+        "--value",
+        metavar="COLUMN",
+        help="Learn from this column too, which has one number per event (an amount, a speed). Repeat the option for "
+        "each column. For --model self, preset default or neural.",
+    ),
+    device: str | None = typer.Option(
+        None, "--device", metavar="NAME", help="Device to train networks on: cpu, cuda or mps. GPUs are untested."
+    ),
     force: bool = FORCE,
     as_json: bool = typer.Option(False, "--json", help="Print what was learned, and where it is, as JSON."),
 ) -> None:
@@ -76,12 +87,14 @@ def fit(
             remarks.quiet = True
             os.environ["NEUROSEQRET_PROGRESS"] = "off"
         check_replaceable(out, *HOLDS)  # before the work, not after it
+        chosen = None if device is None else device_named(device)
         if not out.parent.is_dir():
             raise UserError(f"{out.parent}: no such folder; create it or choose another --out")
         if preset != "default" and model in methods.BASELINES:
             raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
+        options = {**_first_stage(model, first), **_values(model, value)}
         folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback)
-        method = methods.make(model, preset, **_first_stage(model, first))
+        method = methods.make(model, preset, **options)
         if not force and (out / CONFIG).exists():
             _check_same(out, method, folder, seed)
         if ranks.number() > 1 and not method.shares_training:
@@ -97,6 +110,7 @@ def fit(
                 seed=seed,
                 max_seconds=max_seconds,
                 checkpoint=checkpoint if isinstance(method, Resumable) else None,
+                device=chosen,
             )
         except KeyboardInterrupt:
             if checkpoint.is_dir():
@@ -171,6 +185,19 @@ def _first_stage(model: str, first: Path | None) -> dict[str, Any]:
     if not isinstance(loaded, SelfAttention):
         raise UserError(f"{first}: a {loaded.name!r} model cannot be a first stage; name a 'self' model")
     return {"first_stage": loaded}
+
+
+def _values(model: str, columns: list[str]) -> dict[str, Any]:
+    """Return the option of a method that learns from values of events."""
+    if not columns:
+        return {}
+    if model in ("cross", "hash-cross"):
+        raise UserError(
+            f"{model!r} reads values through its first stage; fit a 'self' model with --value and name it by --first"
+        )
+    if model != "self":
+        raise UserError(f"{model!r} reads times and marks only; leave out --value")
+    return {"values": columns}
 
 
 def _with_feedback(folder: DataFolder, place: Path) -> DataFolder:

@@ -32,7 +32,7 @@ def check_store(store: Store, config: IndexConfig, model: Embedder) -> list[str]
 
 def _flaws(store: Store, config: IndexConfig, model: Embedder) -> Iterator[str]:
     store.refresh()
-    columns = [*rows.EVENTS, *columns_of_hashes(store, config)]
+    columns = list(dict.fromkeys([*rows.EVENTS, *columns_of_hashes(store, config), *model.values]))
     left = AGAIN
     for batch in store.scan(columns):
         table = pa.Table.from_batches([batch])
@@ -54,7 +54,8 @@ def _flaws(store: Store, config: IndexConfig, model: Embedder) -> Iterator[str]:
             some = some[:0]
         if len(some):
             left -= len(some)
-            again = model.embed(sequences[some], "corpus", unknown_marks="keep", strict=None)
+            read = rows.to_sequences(table[: len(some)].select([*rows.EVENTS, *model.values]), config)
+            again = model.embed(read, "corpus", unknown_marks="keep", strict=None)
             differs = np.zeros(len(sequences), bool)
             differs[some] = np.abs(again - embedded[some]).max(1) > _CLOSE
             wrong["its embedding is not the model's"] = differs & ~wrong["its embedding is damaged"]

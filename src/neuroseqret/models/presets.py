@@ -169,6 +169,8 @@ class SelfAttentionSettings(_Settings):
     def _something_is_trained(self) -> SelfAttentionSettings:
         if self.head is None and not self.vector.neural:
             raise ValueError("without a neural process (vector.fisher, vector.pooled) there must be a head phase")
+        if self.values and not (self.vector.bank or self.vector.markov):
+            raise ValueError("this preset reads times and marks only; leave out the values, or use preset 'default'")
         return self
 
 

@@ -75,12 +75,18 @@ class CrossScorer(nn.Module):
 
     # ---------------------------------------------------------------- states
 
+    @property
+    def device(self) -> torch.device:
+        """The device of the process; batches stay on the CPU, in double precision."""
+        return self.information.moment.device
+
     def embed_events(self, batch: Batch) -> Tensor:
         """Return y of the events: (B, L, D)."""
-        return self.process.embed_events(batch.times / self.scale.typical_gap, self.classes(batch.marks), self.unit)
+        marks = self.classes(batch.marks.to(self.device))
+        return self.process.embed_events(batch.times / self.scale.typical_gap, marks, self.unit)
 
     def _inputs(self, batch: Batch) -> Inputs:
-        inputs = self.scale.inputs(batch)
+        inputs = self.scale.inputs(batch).to(self.device)
         return replace(inputs, marks=self.classes(inputs.marks))
 
     def unwarped(self, queries: Batch) -> Batch:
@@ -98,7 +104,7 @@ class CrossScorer(nn.Module):
             self._inputs(queries),
             self._inputs(candidates),
             self.process.states(self.process.attend_self(asked)),
-            self.process.states(self.process.attend(shown, asked, queries.mask)),
+            self.process.states(self.process.attend(shown, asked, queries.mask.to(self.device))),
         )
 
     def gradients(self, inputs: Inputs, states: Tensor) -> Tensor:
@@ -113,7 +119,7 @@ class CrossScorer(nn.Module):
         `noisy` adds eta to U in Sim only: a shift changes no gaps, and the inputs use U without it.
         """
         own = self.kernel(pairs) if self.kind == "fisher" else -self.divergence(pairs)
-        return own - self.settings.gamma * self._distance(pairs, noisy).to(own.dtype)
+        return own - self.settings.gamma * self._distance(pairs, noisy).to(own.dtype).to(own.device)
 
     def kernel(self, pairs: Pairs) -> Tensor:
         """Return kappa of every query and candidate: (Q, C)."""

@@ -44,6 +44,10 @@ class HashCrossAttention(SecondStage, Embedder):
         self.trained_card()
         return self.correction.dimension
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self.first_stage.values
+
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:
         self.trained_card()
         return self.correction.embeddings(sequences, role)

@@ -105,6 +105,11 @@ class Metric(nn.Module):
             yield Member(number, settings, columns, weight, projection)
 
     @property
+    def device(self) -> torch.device:
+        """The device of its numbers."""
+        return self.weights.device
+
+    @property
     def group_weight(self) -> float:
         """The weight of the member of groups, 0 if there is none."""
         return 0.0 if self.groups is None else self._shares[self.group_member]

@@ -58,7 +58,7 @@ def fit_metric(
 
     def fit_directions() -> None:
         some = some_rows(np.arange(vectors.corpus.shape[1]), _DIRECTION_ROWS, np.random.default_rng([seed, 9]))
-        metric.fit_directions(vectors.corpus[0][torch.from_numpy(some)].float(), seed)
+        metric.fit_directions(vectors.corpus[0][torch.from_numpy(some)].float().to(metric.device), seed)
 
     def validate_whole() -> float:
         assert validate is not None
