@@ -224,6 +224,10 @@ class Lab:
         """Return a fitted method with some settings of its own, and what fitting took. It is not kept."""
         return self._trained(fit, methods.make(fit.method, fit.preset, **settings), self.max_seconds, {})
 
+    def trained(self, fit: Fit, model: RelevanceModel, budget: float) -> RelevanceModel:
+        """Return a model of the caller's own, trained on the task of a fit. It is not kept."""
+        return self._trained(fit, model, budget, {})[0]
+
     def _fit(self, fit: Fit) -> tuple[RelevanceModel, Result]:
         return self._trained(fit, *self._untrained(fit))
 

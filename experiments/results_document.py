@@ -7,6 +7,7 @@ from pathlib import Path
 from experiments import (
     ablation,
     accuracy,
+    algorithm,
     hashing,
     lengths,
     qualitative,
@@ -29,13 +30,14 @@ EXPERIMENTS = {
     "ablation": ablation,
     "unwarping": unwarping,
     "hashing": hashing,
+    "algorithm": algorithm,
     "queries": queries,
     "lengths": lengths,
     "runtime": runtime,
     "training-time": training_time,
     "qualitative": qualitative,
 }
-CLAIMS = (accuracy, ablation, unwarping, hashing, queries, lengths, runtime, qualitative)
+CLAIMS = (accuracy, ablation, unwarping, hashing, algorithm, queries, lengths, runtime, qualitative)
 
 
 def write(measured: Measured, document: Path, figures: Path) -> None:
