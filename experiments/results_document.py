@@ -14,6 +14,7 @@ from experiments import (
     queries,
     runtime,
     second_stages,
+    simulated,
     standing,
     training_time,
     unwarping,
@@ -36,8 +37,9 @@ EXPERIMENTS = {
     "runtime": runtime,
     "training-time": training_time,
     "qualitative": qualitative,
+    "simulated": simulated,
 }
-CLAIMS = (accuracy, ablation, unwarping, hashing, algorithm, queries, lengths, runtime, qualitative)
+CLAIMS = (accuracy, ablation, unwarping, hashing, algorithm, queries, lengths, runtime, qualitative, simulated)
 
 
 def write(measured: Measured, document: Path, figures: Path) -> None:

@@ -30,6 +30,7 @@ LOOKS = {
     "unwarping": 1,
     "runtime": 1,
     "training-time": 1,
+    "simulated": 1,
 }
 
 
