@@ -62,7 +62,7 @@ def measure(lab: Lab) -> None:
 def _without_unwarping(lab: Lab, fit: Fit) -> CrossAttention:
     first, _ = lab.fitted(fit.model_copy(update={"method": "self"}))
     model = CrossAttention(preset_for(fit.preset, fit.data), first, process={"unwarp": False})  # type: ignore[arg-type]
-    return lab.trained(fit, model, SECOND_STAGE * lab.budget(fit))  # type: ignore[return-value]
+    return lab.trained(fit, model, SECOND_STAGE * lab.max_seconds)  # type: ignore[return-value]
 
 
 def by_query(scorer: CrossScorer, task: RankingTask, model: CrossAttention, names: list[str]) -> Result:

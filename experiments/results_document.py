@@ -8,7 +8,9 @@ from experiments import (
     ablation,
     accuracy,
     algorithm,
+    data_statistics,
     hashing,
+    learning_curves,
     lengths,
     qualitative,
     queries,
@@ -22,12 +24,13 @@ from experiments import (
 from experiments.lab import SECOND_STAGE
 from experiments.markdown import MISSING, details, listed, table
 from experiments.measured import DIFFERENT, Measured, label, row_fit
-from experiments.plan import BUDGETS, CORPORA, DETERMINISTIC, PRESETS, View, rows
+from experiments.plan import CORPORA, DETERMINISTIC, PRESETS, View, rows
 from neuroseqret.baselines.sharp import GAMMAS
 from neuroseqret.storage.files import new_file
 
 EXPERIMENTS = {
     "accuracy": accuracy,
+    "learning-curves": learning_curves,
     "ablation": ablation,
     "unwarping": unwarping,
     "hashing": hashing,
@@ -61,9 +64,8 @@ def text(measured: Measured, figures: Path | None = None) -> str:
 
 
 def _how(measured: Measured) -> str:
-    usual = [c for c in measured.configs if c["preset"] not in BUDGETS]
+    usual = [c for c in measured.configs if c.get("experiment") != "simulated"]
     seconds, asked = (sorted({c[key] for c in usual}) for key in ("max_seconds", "max_queries"))
-    longer = "; ".join(f"preset `{name}` may take {times:g} times as long" for name, times in BUDGETS.items())
     budget = "".join(f" --max-seconds {s:g}" for s in seconds[:1]) + "".join(f" --max-queries {n}" for n in asked[:1])
     several = f" (cells with several budgets are mixed: {listed([f'{s:g} s' for s in seconds])})" if seconds[1:] else ""
     return f"""# Results
@@ -80,8 +82,8 @@ run the experiments.
   leaves the cells as they are, so they come from {len(measured.commits)} commits.
 - **Seeds:** up to {measured.seeds} for methods that are trained; one for {listed(sorted(DETERMINISTIC))}, which are not
   trained, and one for the ablation, hashing, unwarping and the examples.
-- **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for all{several};
-  {longer}, because it trains until validation stops rising.
+- **Budget:** at most {listed([f"{s:g} s" for s in seconds])} of one core to train a method, the same for all{several}.
+  Preset `paper` stops earlier if validation stops rising.
   A second stage gets {100 * SECOND_STAGE:g} % more on top of its first stage. The budget does not cover what comes
   before and after training (features of the corpus, validation); the section "Run time" shows what was really spent.
 - **Queries:** test queries, at most {listed([str(n) for n in asked])} per set, the same for all methods.
@@ -127,7 +129,8 @@ def _asked(measured: Measured) -> str:
             cells += [f"{first[key]:,}" if key in first else MISSING for key in keys]
         lines.append([data, *cells])
     head = ["queries", "not drawn", "nothing relevant", "corpus"]
-    return table(["data", *(f"{corpus}: {name}" for corpus in CORPORA for name in head)], lines)
+    asked = table(["data", *(f"{corpus}: {name}" for corpus in CORPORA for name in head)], lines)
+    return "\n\n".join(filter(None, [asked, data_statistics.report(measured)]))
 
 
 def _found(measured: Measured) -> str:
@@ -142,6 +145,7 @@ def _found(measured: Measured) -> str:
                 "### Second stages and first stages",
                 "\n".join(f"- {second_stages.verdict(measured, preset)}" for preset in PRESETS[::-1]),
                 second_stages.losses(measured, "default"),
+                learning_curves.verdict(measured),
                 "### What the paper claims",
                 "Accuracy is measured in the paper's protocol with the corpus seen; ablation, single queries and "
                 f"lengths with the whole corpus ranked. A difference of less than {DIFFERENT} points does not count.",

@@ -4,7 +4,7 @@ A cell is fresh while its versions are those of today. There is one for each of 
 
 - `method`: the method that was fitted, `RelevanceModel.version_of` its preset;
 - `protocol`: who is asked and what is ranked, `neuroseqret.evaluation.protocol.PROTOCOL_VERSION`;
-- `cutting`, `hashing`, `algorithm`, `cross-ablation`, `qualitative`, `unwarping`, `runtime`, `training-time`,
+- `data`, `cutting`, `hashing`, `algorithm`, `cross-ablation`, `qualitative`, `unwarping`, `runtime`, `training-time`,
   `simulated`: the way in which an experiment looks at a fitted method, in `LOOKS` below;
 - `hash`: the hash function of a curve, `HashFunction.version`.
 
@@ -22,6 +22,7 @@ from neuroseqret.methods import method_class
 
 #: Versions of the ways to look at a fitted method.
 LOOKS = {
+    "data": 1,
     "cutting": 1,
     "hashing": 2,
     "algorithm": 1,

@@ -211,7 +211,7 @@ def models(data, tmp_path_factory):
     def quick(self, fit):
         if fit.method not in kept:
             if fit.method == "self":
-                settings = {"encoder": {"width": 8}, "batch": {"size": 4, "negatives": 8}, "joint": few}
+                settings = {"encoder": {"width": 8}, "batch": {"size": 4, "negatives": 8}, "warm_up": few, "joint": few}
             else:
                 small = {"width": 8, "queries": 2, "negatives": 8, "loop": few}
                 settings = {"first_stage": quick(self, fit.model_copy(update={"method": "self"}))[0], "process": small}

@@ -20,6 +20,7 @@ TINY = {
     "encoder": {"width": 8, "dropout": 0.0},
     "batch": {"size": 12, "negatives": 20},
     "joint": {"steps": 80, "learning_rate": 0.01, "evaluations": 1},
+    "warm_up": {"steps": 10},
     "joint_epochs": 1000.0,
 }
 

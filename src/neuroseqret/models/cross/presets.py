@@ -77,7 +77,6 @@ def _paper(first_stage: str, gamma: float, margin: float, batch: int, width: int
         gamma=gamma,
         margin=margin,
         over="all",
-        likelihood=0.0,
         queries=batch // 8,  # with a hundred negatives each
         positives=1,
         negatives=100,
