@@ -9,6 +9,7 @@ from experiments import (
     accuracy,
     algorithm,
     data_statistics,
+    diagnosis,
     hashing,
     learning_curves,
     lengths,
@@ -31,6 +32,7 @@ from neuroseqret.storage.files import new_file
 EXPERIMENTS = {
     "accuracy": accuracy,
     "learning-curves": learning_curves,
+    "diagnosis": diagnosis,
     "ablation": ablation,
     "unwarping": unwarping,
     "hashing": hashing,

@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments import ablation, algorithm, algorithm_run, cross_ablation, hash_curve, plan, simulated, training_time
+from experiments import (
+    ablation,
+    algorithm,
+    algorithm_run,
+    cross_ablation,
+    diagnosis,
+    hash_curve,
+    plan,
+    simulated,
+    training_time,
+)
 from experiments.plan import Fit, View
 from experiments.result_cells import ResultCells
 from experiments.variants import variant_fit
@@ -56,6 +66,8 @@ def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: i
                 put(cells, variant_fit(one, name), View(), ranking(np.clip(rng.normal(0.5, 0.2, 40), 0, 1)))
     for one in data:
         piece(cells, "data", Fit(data=one, method="random"), "data", SIZES)
+        inside = dict.fromkeys(diagnosis.ROWS, 30.0)
+        piece(cells, "diagnosis", Fit(data=one, method="self", preset="paper"), "self", inside)
         fit = Fit(data=one, method="self")
         for place, way in enumerate(hash_curve.WAYS):
             shares = [1.0] if way == "exhaustive" else [0.9, 0.3, 0.1, 0.03, 0.005]
