@@ -119,7 +119,7 @@ def verdict(measured: Measured) -> str:
     spread = [one["kernel_spread"] / max(one["similarity_spread"], 1e-9) for one in found.values()]
     return (
         f"In words: train queries are {number(min(gaps), '+.1f')} to {number(max(gaps), '+.1f')} points above "
-        f"validation queries; κ spreads {min(spread):.0f} to {max(spread):.0f} times as widely as γ Sim, which changes MAP by "
-        f"{number(min(parts), '+.1f')} to {number(max(parts), '+.1f')} points; U moves times by at most "
+        f"validation queries; κ spreads {min(spread):.0f} to {max(spread):.0f} times as widely as γ Sim, which changes "
+        f"MAP by {number(min(parts), '+.1f')} to {number(max(parts), '+.1f')} points; U moves times by at most "
         f"{number(max(moves))} % of the window."
     )
