@@ -9,9 +9,12 @@ from experiments import (
     algorithm,
     algorithm_run,
     cross_ablation,
+    data_statistics,
+    diagnosis,
     examples,
     hash_curve,
     hashing,
+    learning_curves,
     qualitative,
     runtime,
     unwarping,
@@ -305,3 +308,41 @@ def test_the_ablation_of_cross_attention_is_measured_once_and_reported(models):
     found = cross_ablation.by_set(Measured(models.cells))
     assert set(found["first"]) == set(cross_ablation.SCORES)
     assert "without U" in cross_ablation.report(Measured(models.cells))
+
+
+# ---------------------------------------------------------------- the data, and a look inside
+
+
+def test_the_table_of_the_data_counts(models):
+    models.say = lambda line: None
+    data_statistics.measure(models)
+    (found,) = [result for _, config, result in models.cells.all() if config.get("experiment") == "data"]
+    task = models.task(Fit(data="first", method="random"), View())
+    relevant = [len(task.relevance.of(query)) for query in range(len(task.queries))]
+    assert found["sequences"] == len(task.corpus)
+    assert found["relevant_share"] == pytest.approx(np.mean(relevant) / len(task.corpus), abs=1e-6)
+    assert found["relevant_share_of_lists"] >= found["relevant_share"]
+    assert "| relevant to a test query |" in data_statistics.report(Measured(models.cells))
+
+
+def test_a_look_inside_is_measured_once_and_its_parts_belong_together(models):
+    diagnosis.measure(models)
+    found = diagnosis.looks(Measured(models.cells))["first"]
+    assert set(found) == set(diagnosis.ROWS)
+    assert all(0 <= found[name] <= 100 for name in ("train", "validation", "test", "kernel", "similarity"))
+    assert found["kernel_spread"] > found["similarity_spread"] > 0
+    models.say = pytest.fail  # a second run has nothing to say
+    diagnosis.measure(models)
+    assert "γ Sim" in diagnosis.report(Measured(models.cells))
+
+
+def test_training_has_converged_if_it_ended_before_its_budget():
+    def ended(seconds, second=False):
+        return learning_curves.converged(
+            {"curve": {"points": [[1.0, 0.5, 0.2], [seconds, 0.4, 0.3]]}, "max_seconds": 100.0, "second": second}
+        )
+
+    assert ended(70)
+    assert not ended(85)
+    assert ended(45, second=True)
+    assert not ended(50, second=True)
