@@ -24,7 +24,7 @@ from neuroseqret.readers.data_folder import DataFolder
 from neuroseqret.training.budget import of_processor_time
 
 SEEDS = 3  # of the data and of the model together
-SECONDS = 60.0  # most processor time of a fit
+SECONDS = 20.0  # most processor time of a fit
 HASHES = ("exhaustive", "hyperplanes", "paper", "trees")
 DATA: dict[str, Callable[..., DataFolder]] = {"warps": warps, "realisations": realisations}
 #: Settings of preset `paper` that a row replaces, for each kind of data.
