@@ -329,7 +329,8 @@ def test_the_document_is_made_of_cells_alone_and_the_same_each_time(full, measur
     assert "0 of 0" not in text
     assert "Not measured yet" not in text
     figures = sorted(p.name for p in (tmp_path / "a" / "figures").iterdir())
-    assert figures == ["hashing.png", "qualitative.png", "queries.png", "training-time.png", "unwarping.png"]
+    names = ("algorithm", "hashing", "learning-curves", "qualitative", "queries", "training-time", "unwarping")
+    assert figures == [f"{name}.png" for name in names]
     for name in figures:
         assert f"](figures/{name})" in text
         assert (tmp_path / "a" / "figures" / name).stat().st_size < 600_000

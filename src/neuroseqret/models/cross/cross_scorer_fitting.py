@@ -123,7 +123,8 @@ class CrossScorerFitting:
         # The paper adds the penalty to a sum over pairs; beside the mean over all pairs it is divided alike.
         share = 1.0 if s.over == "active" else 1 / max(number_of_pairs(truth, ignore), 1)
         likelihood = self.model.log_likelihood_per_event(pairs)
-        return ranking - self.settings.likelihood * likelihood + share * self.model.unwarp.penalty()
+        penalty = 0.0 if self.model.unwarp is None else share * self.model.unwarp.penalty()
+        return ranking - self.settings.likelihood * likelihood + penalty
 
     @torch.no_grad()
     def validate(self) -> float:

@@ -64,7 +64,7 @@ class SelfAttention(Embedder, Resumable):
 
     name: ClassVar[str] = "self"
     version: ClassVar[int] = 3
-    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 3}
+    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 4}
     shares_training: ClassVar[bool] = True
     trains_on_devices: ClassVar[bool] = True
     settings: SelfAttentionSettings
