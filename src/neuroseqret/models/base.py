@@ -27,6 +27,7 @@ from neuroseqret.data.gaps import check_gaps, typical_gaps
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.sketch import sketch_of
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.models.card import ModelCard, ModelState, Outcome
 from neuroseqret.models.model_folder import read_state, write_state
@@ -138,7 +139,7 @@ class RelevanceModel(ABC):
         """Learn from a task; `fit` builds one from its arguments and calls this."""
         outcome = self.learn(task)
         self.log = task.log
-        meaning = self.learned_meaning(task)
+        meaning, corpus = self.learned_meaning(task), task.given_corpus
         self.card = ModelCard(
             model=self.name,
             method_version=self.version_of(self.preset),
@@ -147,11 +148,12 @@ class RelevanceModel(ABC):
             marks=meaning.marks or 1,
             mark_names=meaning.mark_names,
             time_unit=meaning.time_unit,
-            typical_gaps=typical_gaps(task.given_corpus),
+            typical_gaps=typical_gaps(corpus),
             seed=task.seed,
             unlabelled=task.unlabelled,
             train_queries=len(task.train_rows_if_any),
-            corpus_fingerprint=task.given_corpus.fingerprint(),
+            corpus_fingerprint=corpus.fingerprint(),
+            learned_from=sketch_of([task.queries[task.train_rows_if_any], task.queries[task.validation_rows], corpus]),
             validation=outcome.validation,
             notes=outcome.notes,
         )

@@ -69,6 +69,7 @@ class MemberSettings(_Settings):
     sees: tuple[Part, ...] = PARTS  # neighbours in `PARTS`; parts that the vector does not have are left out
     crops: bool = False  # train on random crops of the sequences as well
     weight: float = Field(default=1.0, ge=0)  # of its cosine in the score, unless `fit` finds a better one
+    directions: int = Field(default=128, ge=1)  # most principal directions of a `whitened` member
 
     @property
     def trained(self) -> bool:
@@ -86,6 +87,7 @@ class ProjectionSettings(_Settings):
         MemberSettings(kind="discriminant", sees=("bank", "markov"), weight=1),
         MemberSettings(kind="whitened", sees=("markov",), weight=0),
         MemberSettings(kind="groups", weight=5),
+        MemberSettings(kind="whitened", sees=("markov",), directions=512, weight=0),  # nearly all of the histograms
     )
     hidden: int = Field(default=256, ge=1)
     dimension: int = Field(default=48, ge=1)

@@ -64,12 +64,16 @@ def fit_discriminant(
 
 
 @torch.no_grad()
-def fit_whitened(projection: Projection, vectors: Tensor) -> None:
+def principal_directions(vectors: Tensor) -> Tensor:
+    """Return the principal directions of vectors (n, size), the first one first: (size, size)."""
+    centred = vectors - vectors.mean(0)
+    return torch.linalg.eigh((centred.T @ centred).double())[1].flip(1)
+
+
+@torch.no_grad()
+def fit_whitened(projection: Projection, vectors: Tensor, directions: Tensor) -> None:
     """Fill a linear projection with the first principal directions of the vectors."""
-    mean = vectors.mean(0)
-    centred = vectors - mean
-    _, directions = torch.linalg.eigh((centred.T @ centred).double())
-    _fill(projection, directions.flip(1)[:, : projection.dimension], mean)
+    _fill(projection, directions[:, : projection.dimension], vectors.mean(0))
 
 
 def _fill(projection: Projection, directions: Tensor, mean: Tensor) -> None:
