@@ -1,8 +1,8 @@
-r"""A sketch of the sequences that a model learned from, to notice when it is judged with queries that it knows.
+"""A sketch of the sequences that a model learned from, to notice when it is judged with queries that it knows.
 
-Every sequence has a hash of its id and its times. The sketch keeps the :math:`k` smallest hashes of n sequences, or all
-of them if there are fewer (bottom-k sampling). It tells for certain whether the model learned from a sequence whose hash
-is not above the largest one kept: a share of about k / n of the sequences that are asked for.
+Every sequence has a hash of its id and its times. The sketch keeps the k smallest hashes of n sequences, or all of them
+if there are fewer (bottom-k sampling). It tells for certain whether the model learned from a sequence whose hash is not
+above the largest one kept: a share of about k / n of the sequences that are asked for.
 """
 
 from __future__ import annotations
