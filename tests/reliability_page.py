@@ -212,7 +212,8 @@ HEAD = """# Reliability
 What the library promises, which test holds each promise, and how often the long form of that test ran. A test in
 `tests/` is part of `make test`, where it plays a few rounds. `make torture` and `make fuzz` are the long forms: they
 go on where they stopped, save their results in `results/torture` and `results/fuzz`, and write this page from them. So
-does `python tests/torture/machines.py`, for kills past one machine, with `results/machines`.
+do `make life`, with `results/life.json`, and `python tests/torture/machines.py`, for kills past one machine, with
+`results/machines`.
 
 The goal is 10,000 rounds of torture and 1,000,000 inputs of fuzzing. So far there are {rounds} rounds ({failures})
 and {inputs} inputs ({findings}).
