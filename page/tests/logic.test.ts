@@ -66,8 +66,8 @@ describe("align", () => {
   });
 
   it("says what the title has not said", () => {
-    const metadata = { title: "The Jig", source: "the jig", place: "Cork", empty: "", none: null, town: "cork" };
-    expect(factsOf({ id: "a", group: "jigs", metadata })).toEqual([["group", "jigs"], ["place", "Cork"]]);
+    const metadata = { title: "The Boy's Jig", source: "boys jig", place: "Cork", empty: "", none: null, town: "cork" };
+    expect(factsOf({ id: "a", group: "jig", metadata })).toEqual([["group", "jig"], ["place", "Cork"]]);
   });
 });
 

@@ -95,10 +95,13 @@ export function columnsOf(hits: Hit[]): string[] {
 /** What is worth a place beside the title: the group and metadata, without what has been said already. */
 export function factsOf(one: { id: string; group: string | null; metadata: Metadata }): [string, Value][] {
   const all: [string, Value][] = [["group", one.group], ...Object.entries(one.metadata).filter(([name]) => !isTitle(name))];
-  const said = new Set([titleOf(one).toLowerCase()]);
-  return all.filter(([, value]) => {
-    const text = String(value ?? "").trim().toLowerCase();
-    return text !== "" && !said.has(text) && said.add(text);
+  const letters = (value: Value) => String(value ?? "").toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  const title = letters(titleOf(one));
+  const said = new Set([title]);
+  return all.filter(([name, value]) => {
+    const text = letters(value);
+    const inTitle = name !== "group" && text.length > 3 && title.includes(text);
+    return text !== "" && !inTitle && !said.has(text) && said.add(text);
   });
 }
 
