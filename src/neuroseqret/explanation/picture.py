@@ -140,7 +140,7 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     axes.set_yticks([1, 0], spans, parse_math=False)
     axes.set_xticks([])
     axes.set_ylim(-0.45, 1.45)
-    axes.set_title("bars: how much each event adds to the score, or takes from it; each line has its own time scale",
+    axes.set_title("bars: what an event adds to the score in all its pairs, or takes; each line has its own time scale",
                    fontsize=9)  # fmt: skip
     for side in axes.spines.values():
         side.set_visible(False)
