@@ -189,7 +189,7 @@ def _cell(report: Report, order: list[str], result: Result, measure: str) -> Tex
 def notes(report: Report) -> list[str]:
     """Return the notes below the table: how to read it, what was left out, why a method failed."""
     task = report.task
-    lines = [f"In percent of the best possible value; the best is bold, the second best underlined. {report.signs}"]
+    lines = [f"Means in percent; the best is bold, the second best underlined. {report.signs}"]
     if task.left_out:
         lines.append(
             f"{task.left_out} {task.split} queries have nothing relevant in the ranked corpus and were left out."
