@@ -197,8 +197,8 @@ def _missing_splits(numbers: Mapping[str, int]) -> list[str]:
         return []
     whole = sum(numbers.values())
     return [
-        f"of {whole:,} {'query' if whole == 1 else 'queries'}, none is for {' or '.join(missing)}; all queries of one source are in "
-        "the same split, so training and judging a model takes more sequences, from more sources"
+        f"of {whole:,} {'query' if whole == 1 else 'queries'}, none is for {' or '.join(missing)}; all queries of one "
+        "source are in the same split, so training and judging a model takes more sequences, from more sources"
     ]
 
 

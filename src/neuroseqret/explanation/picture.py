@@ -105,7 +105,10 @@ def _strongest_marks(explanation: Explanation) -> str:
 
 
 def _named(sequence: EventSequence) -> str:
-    return visible(f"{sequence.id} ({sequence.group})" if sequence.group else sequence.id)
+    """Return the title of a sequence, if it has one, or its id, and its group."""
+    title = sequence.metadata.get("title")
+    name = title if isinstance(title, str) and title else sequence.id
+    return visible(f"{name} ({sequence.group})" if sequence.group else name)
 
 
 def _time_lines(axes: Axes, explanation: Explanation) -> None:
