@@ -42,6 +42,15 @@ def test_hits_as_frames(index):
     assert Hits([], "q", hits.report).to_arrow().num_rows == 0
 
 
+def test_tables_leave_out_values_of_events_and_splits(index):
+    report = index.search(id="s3", k=1).report
+    told = {"role": "a", "price": [1.0, 2.0], "split": "train"}
+    hits = Hits([Hit("a", 0.5, 1, told), Hit("b", 0.4, 2, {"role": "b", "split": None})], "q", report)
+    assert hits.to_arrow().column_names == ["rank", "score", "id", "role"]
+    own = Hits([Hit("a", 0.5, 1, {"split": "left"})], "q", report)  # a column of the user's
+    assert own.to_arrow().column_names == ["rank", "score", "id", "split"]
+
+
 def test_hits_print_short_and_without_none(index):
     hits = index.search(id="s3", k=3)
     lines = repr(hits).splitlines()

@@ -83,3 +83,11 @@ def test_what_is_said_and_what_is_in_the_file_comes_first(folder: Path, tmp_path
     done = call("search", index, str(long), "-k", "1", "--column", "id=x", *TOLD[2:6])
     assert (done.returncode, "columns as in" in done.stderr) == (0, False), done.stderr
     assert "query 1" in done.stdout
+
+
+def test_one_column_that_is_said_leaves_the_others_as_in_training(folder: Path) -> None:
+    done = call("search", str(folder / "index"), str(folder / "new.csv"), "-k", "1", "--column", "id=USR")
+    assert "new.csv: no column 'USR' for id; columns found:" in done.stderr
+    done = call("search", str(folder / "index"), str(folder / "new.csv"), "-k", "1", "--column", "group=")
+    assert done.returncode == 0, done.stderr
+    assert "--column id=USER --column time=WHEN --column mark=ACTION" in done.stderr

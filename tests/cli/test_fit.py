@@ -46,7 +46,7 @@ def test_fit_ends_with_the_place_of_the_model_and_the_next_command(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     assert re.match(r"training gru on \d+ sequences with \d+ train and \d+ validation queries\n", done.stderr)
     score, written, following = done.stderr.splitlines()[-3:]
-    assert re.fullmatch(r"\S+ of the validation queries: [\d.]+ %", score)
+    assert re.fullmatch(r"\S+ of the validation queries: [\d.]+ %( \(in the corpus that was learned from\))?", score)
     assert f"written to {out}" in written
     assert following == f"next: neuroseqret index create '{out}' {tmp_path / 'data'} --out index"
     done = call("fit", str(tmp_path / "data"), "--model", "mass", "--out", str(tmp_path / "mass"))

@@ -94,7 +94,7 @@ def test_equal_histories_count_once_without_labels_too(tmp_path):
     assert made.meta["left_out"] == {
         "sequences equal to another one": 60,
         "sequences of fewer than 12 events": 2,
-        "events between and after the windows of the others": 60 * (12 + 3),
+        "events outside the windows": 60 * (12 + 3),
     }
     paper = prepare_sequences(doubled, tmp_path / "p", relevance="overlapping")
     assert len(paper.queries) == 60

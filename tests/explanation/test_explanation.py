@@ -231,6 +231,19 @@ def test_a_picture_says_what_matters_and_what_is_no_match() -> None:
     assert not {drawn._FOR, drawn._AGAINST, drawn._UNWARPED} & set(drawn._COLOURS)
 
 
+def test_pairs_as_a_frame_have_marks_and_times() -> None:
+    events = EventSequences.from_lists([([0.0, 3600.0, 9000.0], [0, 1, 1])], ids=["a"], time_unit="seconds")
+    sequence = events.with_meaning(["walk", "run"])[0]
+    matrix = np.zeros((4, 4))
+    matrix[1, 2] = 0.5
+    frame = Explanation(sequence, sequence, 0.5, matrix, {"marks": 0.5}).to_pandas(2)
+    assert len(frame) == 2
+    assert frame.iloc[0].to_dict() == {
+        **{"query event": 1, "query mark": "run", "query time": "60 min"},
+        **{"hit event": 2, "hit mark": "run", "hit time": "2.5 h", "part": 0.5},
+    }
+
+
 def test_nothing_in_a_picture_is_cut_off() -> None:
     """Ids, groups and marks may be long, and what matters may be a mark with a long name."""
     long = "shop.example/visitor/0001/a-rather-long-identifier-of-a-session-on-a-telephone"

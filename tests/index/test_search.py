@@ -173,7 +173,7 @@ def test_k_beyond_the_corpus_and_no_queries(tiny, tmp_path):
     index = Index.create(tiny, tmp_path / "index", corpus)
     assert len(index.search(corpus[0], 1000)) == 12
     assert index.search(corpus[:0]) == []
-    with pytest.raises(UserError, match="k and rerank_top must be 1 or more"):
+    with pytest.raises(UserError, match="must be 1 or more"):
         index.search(corpus[0], 0)
     with pytest.raises(UserError, match="fraction must be above 0"):
         index.search(corpus[0], fraction=0.0)

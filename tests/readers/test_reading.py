@@ -32,7 +32,7 @@ def test_formats_that_cannot_stream_say_so(small: EventSequences, tmp_path: Path
 
 def test_a_bad_column_map_is_one_line(small: EventSequences, tmp_path: Path) -> None:
     write(small, tmp_path / "a.parquet")
-    with pytest.raises(UserError, match="no column is called 'when'; name id, time, mark"):
+    with pytest.raises(UserError, match="'when' is nothing that a column can hold; it holds id, time, mark"):
         read(tmp_path / "a.parquet", columns={"when": "t"})
     with pytest.raises(UserError, match="events need a time"):
         read(tmp_path / "a.parquet", columns={"time": None})

@@ -6,6 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import neuroseqret as nsr
@@ -44,6 +45,16 @@ def test_searches_as_the_index_does(remote, index, served_data):
     mine, theirs = (place.search(id="corpus-000002", events=(1, 9), k=3) for place in (remote, index))
     assert [hit.id for hit in mine] == [hit.id for hit in theirs]
     assert remote.search(queries[0], 2).sequences == index.get([hit.id for hit in index.search(queries[0], 2)])
+
+
+def test_takes_frames_as_the_index_does(remote, index, served_data):
+    query = served_data[0].queries[0]
+    frame = pd.DataFrame(
+        {"who": query.id, "when": query.times, "what": [query.mark_names[mark] for mark in query.marks]}
+    )
+    columns = {"id": "who", "time": "when", "mark": "what"}
+    mine, theirs = (place.search(frame, k=3, columns=columns)[0] for place in (remote, index))
+    assert [hit.id for hit in mine] == [hit.id for hit in theirs]
 
 
 def test_gets_and_counts_as_the_index_does(remote, index):

@@ -16,6 +16,7 @@ import pytest
 from neuroseqret.training import progress
 from neuroseqret.training.progress import ProgressDisplay, track
 
+DONE = "training the metric: done, 100 of 400 steps in 5.0 s, loss 0.500, best validation 0.2500"
 PHASE = """
 from neuroseqret.training.progress import ProgressDisplay
 with ProgressDisplay("head", 400, 10.0) as display:
@@ -40,18 +41,27 @@ def test_the_share_is_of_the_steps_or_of_the_budget() -> None:
 def test_redirected_output_has_one_line_per_phase(capsys: pytest.CaptureFixture[str]) -> None:
     shown()
     assert (
-        capsys.readouterr().err == "training the metric: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500\n"
+        capsys.readouterr().err
+        == "training the metric: done, 100 of 400 steps in 5.0 s, loss 0.500, best validation 0.2500\n"
     )
     shown(5.0)
-    assert "training the metric: ended by the time limit, 100 steps in 5.0 s" in capsys.readouterr().err
+    assert "training the metric: ended by the time limit, 100 of 400 steps in 5.0 s" in capsys.readouterr().err
     display = ProgressDisplay("head", 400, None)
     display.__enter__()
     display.resume(40)
     display.show(41, 0.5, None, 1.0)
     display.__exit__(KeyboardInterrupt)
-    assert capsys.readouterr().err == "training the metric: stopped, 41 steps (from step 40) in 1.0 s, loss 0.500\n"
+    assert (
+        capsys.readouterr().err == "training the metric: stopped, 41 of 400 steps (from step 40) in 1.0 s, loss 0.500\n"
+    )
     assert list(track([1, 2], "embedding", 2)) == [1, 2]
     assert capsys.readouterr().err == ""
+
+
+def test_hardly_any_steps_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressDisplay("head", 400, 5.0) as display:
+        display.show(4, 6.5, None, 5.0)
+    assert capsys.readouterr().err.endswith("4 of 400 steps in 5.0 s, loss 6.500, too few steps to learn much\n")
 
 
 def test_it_can_be_turned_off(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +113,9 @@ def test_a_notebook_gets_a_bar_that_becomes_a_line(monkeypatch: pytest.MonkeyPat
     first, second, last = contents
     assert "<progress" in first
     assert "value='0.500'" in second
-    assert last == "<code>training the metric: done, 100 steps in 5.0 s, loss 0.500, best validation 0.2500</code>"
+    assert (
+        last == "<code>training the metric: done, 100 of 400 steps in 5.0 s, loss 0.500, best validation 0.2500</code>"
+    )
     assert list(track("ab", "embedding", 2)) == ["a", "b"]
     assert contents[-1] == ""  # what took no time leaves no line
     monkeypatch.setattr(progress, "_SHORT", 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import typer
@@ -19,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.segment import Segment
+from rich.table import Table
 
 from neuroseqret.errors import OBEYED, visible
 
@@ -50,8 +51,13 @@ def window_width() -> int | None:
     return out.width if out.is_terminal else None
 
 
-def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-    """Iterate with a progress bar if standard error is a terminal, silently otherwise."""
+def progress(
+    items: Iterable[T], what: str, total: int | None = None, count: Callable[[T], int] = lambda item: 1
+) -> Iterator[T]:
+    """Iterate with a progress bar if standard error is a terminal, silently otherwise.
+
+    `count` says how much of the total an item is.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -60,7 +66,20 @@ def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterato
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=remarks, transient=True, disable=not remarks.is_terminal) as bar:
-        yield from bar.track(items, total=total, description=what)
+        task = bar.add_task(what, total=total)
+        for item in items:
+            yield item
+            bar.advance(task, count(item))
+
+
+def print_table(table: Table) -> None:
+    """Print a table; without the blanks at the ends of its lines where they would be kept, in a pipe or a file."""
+    if out.is_terminal:
+        out.print(table)
+        return
+    with out.capture() as captured:
+        out.print(table)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
 
 
 def print_json(content: Any) -> None:

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from neuroseqret.cli.console import out
+from neuroseqret.cli.console import out, print_table
 from neuroseqret.cli.event_files import COLUMNS, FORMAT, PICKLE, TIME_FORMAT, file_options
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _print(title: str, numbers: Statistics, lines: list[str]) -> None:
             facts.add_row("flaw", escape(f"{flaw.kind}, {_times(flaw.count)}; first: {flaw.error()}"), style="red")
     else:
         facts.add_row("flaws", "none found")
-    out.print(facts)
+    print_table(facts)
     edges = numbers.lengths.edges
     spans = [f"{a:g}" if b - a == 1 else f"{a:g} to {b - 1:g}" for a, b in pairwise(edges)]
     _bars("events in a sequence", dict(zip(spans, numbers.lengths.counts, strict=True)))
@@ -152,6 +152,6 @@ def _bars(what: str, counts: dict[str, int], most: int | None = None) -> None:
         bar = "█" * round(30 * counts[name] / longest) or ("▏" if counts[name] else "")
         table.add_row(escape(name), f"{counts[name]:,}", f"{counts[name] / total:.1%}", f"[blue]{bar}[/]")
     out.print()
-    out.print(table)
+    print_table(table)
     if len(names) < len(counts):
         out.print(f"and {len(counts) - len(names)} more")

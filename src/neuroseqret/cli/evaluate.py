@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from neuroseqret.cli.console import out, print_json, progress, remarks
+from neuroseqret.cli.console import out, print_json, print_table, progress, remarks
 from neuroseqret.cli.numbers import finite, seed_number
 from neuroseqret.errors import UserError
 
@@ -143,7 +143,7 @@ def evaluate(
     if printed:
         print_json(report.to_json())
     else:
-        out.print(table(report))
+        print_table(table(report))
     for line in () if printed else notes(report):
         out.print(line, markup=False)
     if json_file is not None and not printed:
@@ -189,7 +189,7 @@ def _cell(report: Report, order: list[str], result: Result, measure: str) -> Tex
 def notes(report: Report) -> list[str]:
     """Return the notes below the table: how to read it, what was left out, why a method failed."""
     task = report.task
-    lines = [f"In percent of the best possible value; the best is bold, the second best underlined. {report.signs}"]
+    lines = [f"Means in percent; the best is bold, the second best underlined. {report.signs}"]
     if task.left_out:
         lines.append(
             f"{task.left_out} {task.split} queries have nothing relevant in the ranked corpus and were left out."

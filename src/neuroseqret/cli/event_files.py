@@ -104,24 +104,27 @@ def file_options(column: list[str], time_format: str | None) -> dict[str, Any]:
 def file_options_as_in_training(
     file: Path, column: list[str], time_format: str | None, card: ModelCard | None
 ) -> dict[str, Any]:
-    """Return the options of `read`; without `--column` those that `data prepare` had, if the file has such columns.
+    """Return the options of `read`: what `data prepare` was told, if the file has such columns, and what is said here.
 
-    A remark says so. Files of other kinds than one row per event are read as they are.
+    A remark names columns that are not said here. Files of other kinds than one row per event are read as they are.
     """
     given = file_options(column, time_format)
-    if column or card is None or (card.columns is None and card.time_format is None):
+    if card is None or (card.columns is None and card.time_format is None):
         return given
     from neuroseqret.readers import columns_of_long_table
     from neuroseqret.readers.formats.canonical import is_data_folder
 
     there = [] if is_data_folder(file) else columns_of_long_table(file)
-    known = card.columns or {}
+    said: dict[str, str | None] = given["columns"] or {}
+    known = {role: name for role, name in (card.columns or {}).items() if role not in said}
     if not there or any(name is not None and name not in there for role, name in known.items() if role in _NEEDED):
         return given
-    used = {role: name for role, name in known.items() if name is None or name in there}
-    words = " ".join(f"--column {role}={name or ''}" for role, name in used.items())
-    remarks.print(f"{file}: columns as in 'data prepare' of the training data: {words}", markup=False)
-    return {"columns": used or None, "time_format": time_format or card.time_format}
+    used = {role: name for role, name in known.items() if (name is None or name in there) and name not in said.values()}
+    if used or not said:
+        words = " ".join(f"--column {role}={name or ''}" for role, name in used.items())
+        remarks.print(f"{file}: columns as in 'data prepare' of the training data: {words}", markup=False)
+    written = time_format or (None if "time" in said else card.time_format)
+    return {"columns": {**used, **said} or None, "time_format": written}
 
 
 def column_map(columns: list[str]) -> dict[str, str | None] | None:

@@ -151,7 +151,8 @@ def _report(method: RelevanceModel, data: Path, out: Path, seconds: float, as_js
     if (clock := _clock(card)) is not None:
         remarks.print(clock, markup=False)
     for measure, value in card.validation.items():
-        remarks.print(f"{measure} of the validation queries: {100 * value:.1f} %", markup=False)
+        seen = " (in the corpus that was learned from)" if card.train_queries else ""
+        remarks.print(f"{measure} of the validation queries: {100 * value:.1f} %{seen}", markup=False)
     remarks.print(f"{chosen['model']} ({chosen['preset']}) trained in {seconds:.0f} s, written to {out}", markup=False)
     following = next_command(method, data, out)
     if as_json:

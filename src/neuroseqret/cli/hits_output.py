@@ -83,8 +83,9 @@ def why_empty(hits: Hits, where: str | None) -> str:
 
 
 def columns_of(hits: Sequence[Hit], time_unit: str | None = None) -> list[Column]:
-    """Return the columns of a table of hits; metadata that are lists are left out, because they have no end."""
+    """Return the columns of a table of hits."""
     from neuroseqret.data.durations import span
+    from neuroseqret.index.hits_table import metadata_columns
 
     columns = [
         Column("rank", [str(hit.rank) for hit in hits], right=True, essential=True),
@@ -96,10 +97,9 @@ def columns_of(hits: Sequence[Hit], time_unit: str | None = None) -> list[Column
     if any(hit.window is not None for hit in hits):
         columns.append(Column("events", [f"{hit.offset} to {hit.stop}" for hit in hits]))
         columns.append(Column("times", [span(hit.start or 0.0, hit.end or 0.0, time_unit) for hit in hits]))
-    for name in dict.fromkeys(name for hit in hits for name in hit.metadata):
+    for name in metadata_columns(hits):
         values = [hit.metadata.get(name) for hit in hits]
-        if not any(isinstance(value, (list, tuple, dict)) for value in values):
-            columns.append(Column(name, ["" if value is None else _in_one_line(value) for value in values]))
+        columns.append(Column(name, ["" if value is None else _in_one_line(value) for value in values]))
     return columns
 
 

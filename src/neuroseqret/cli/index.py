@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import chain, islice
@@ -253,8 +252,20 @@ def info(folder: Path = INDEX, as_json: bool = JSON) -> None:
         return
     for name, value in found.items():
         if value is not None:
-            shown = f"{value:,}" if isinstance(value, int) else ", ".join(value) if isinstance(value, tuple) else value
-            out.print(f"{_SAID.get(name, name.replace('_', ' '))}: {shown}", markup=False)
+            out.print(f"{_SAID.get(name, name.replace('_', ' '))}: {_shown(value)}", markup=False)
+
+
+def _shown(value: object) -> str:
+    """Return an entry of `info` as people write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_shown(one)}" for name, one in value.items())
+    if isinstance(value, (list, tuple)):  # a server tells the types of columns too
+        return ", ".join(str(one["name"] if isinstance(one, dict) and "name" in one else one) for one in value)
+    return str(value)
 
 
 @index_app.command(cls=Command)
@@ -320,7 +331,7 @@ def _add(
     as_json: bool,
     **where: Any,
 ) -> None:
-    shown = progress(batches, "indexing", _number_of_batches(corpus))
+    shown = progress(batches, "indexing", _number_of_sequences(corpus), count=len)
     done = index.add(shown, upsert=upsert, unknown_marks="keep", **where)  # decided by `_scan`, which knows the file
     if hasattr(index, "refresh"):  # a server refreshes itself
         index.refresh()
@@ -351,12 +362,14 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _number_of_batches(corpus: Path) -> int | None:
-    """Return the number of batches for the progress bar, or None if the file does not state its number of rows."""
+def _number_of_sequences(corpus: Path) -> int | None:
+    """Return the number of sequences for the progress bar, or None if the file does not state it."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowInvalid
 
     try:
-        return math.ceil(pq.read_metadata(_file(corpus)).num_rows / _BATCH)
+        read = pq.read_metadata(_file(corpus))
     except (ArrowInvalid, OSError):
         return None
+    lists = any(read.schema.column(place).max_repetition_level for place in range(read.num_columns))
+    return read.num_rows if lists else None  # without lists, a row is an event

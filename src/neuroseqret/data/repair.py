@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
@@ -25,8 +26,12 @@ class RepairReport:
     changes: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        done = [f"{count:,} {what}" for what, count in self.changes.items() if count]
+        done = [f"{count:,} {_singular(what) if count == 1 else what}" for what, count in self.changes.items() if count]
         return ", ".join(done) or "nothing to repair"
+
+
+def _singular(what: str) -> str:
+    return re.sub(r"\b(sequence|event|start|end)s\b", r"\1", what)
 
 
 def repair(sequences: EventSequences, actions: str | Collection[str]) -> tuple[EventSequences, RepairReport]:

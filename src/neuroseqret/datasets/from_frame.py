@@ -53,7 +53,10 @@ def prepare(
     """
     named = {"id": id, "time": time, "mark": mark, "group": group, "start": start, "end": end}
     columns: Mapping[str, str | None] = {role: column for role, column in named.items() if column is not None}
-    if isinstance(data, (str, PathLike)) or frame.as_table(data) is not None:
+    table = frame.as_table(data)
+    if table is not None and not table.num_rows:
+        raise UserError("the frame has no rows, so there is nothing to prepare")
+    if isinstance(data, (str, PathLike)) or table is not None:
         sequences = read(
             data,
             columns=columns or None,

@@ -10,6 +10,7 @@ sets.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -22,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from neuroseqret.data.doubts import doubts
 from neuroseqret.data.sequences import EventSequences, IntArray
-from neuroseqret.data.splits import choose_queries, codes_of, split_queries
+from neuroseqret.data.splits import SPLITS, choose_queries, codes_of, split_queries
 from neuroseqret.data.statistics import describe_retrieval
 from neuroseqret.data.subsequences import disjoint, overlapping
 from neuroseqret.errors import DataError, UserError
@@ -171,7 +173,7 @@ def prepare_sequences(
         long = parents.lengths >= size
         left_out[f"sequences of fewer than {size} events"] = int((~long).sum())
         outside = int(parents.lengths[long].sum()) - len(corpus.times) - len(queries.times)
-        left_out["events between and after the windows of the others"] = outside
+        left_out["events outside the windows"] = outside
         about["window_events"] = size
     elif relevance == "overlapping":
         parents = _once(sequences, np.zeros(len(sequences), np.int64), left_out)
@@ -181,8 +183,23 @@ def prepare_sequences(
         raise UserError(f"relevance is {relevance!r}; choose from {', '.join(RELEVANCE)}")
     corpus, queries = _shuffled(corpus, queries, str(about.get("name", "sequence")) if anonymous else None, seed)
     about["left_out"] = {what: number for what, number in left_out.items() if number}
-    about["counts"] = describe_retrieval(corpus, queries).counts()
+    whole = describe_retrieval(corpus, queries)
+    for doubt in (*doubts(whole.everything), *_missing_splits(whole.queries_by_split)):
+        warnings.warn(doubt, stacklevel=3)
+    about["counts"] = whole.counts()
     return folder_of(corpus, queries, meta=about) if out is None else write_folder(out, corpus, queries, meta=about)
+
+
+def _missing_splits(numbers: Mapping[str, int]) -> list[str]:
+    """Say what cannot be done without train, validation or test queries."""
+    missing = [split for split in SPLITS if not numbers.get(split)]
+    if not missing:
+        return []
+    whole = sum(numbers.values())
+    return [
+        f"of {whole:,} {'query' if whole == 1 else 'queries'}, none is for {' or '.join(missing)}; all queries of one "
+        "source are in the same split, so training and judging a model takes more sequences, from more sources"
+    ]
 
 
 def divide(

@@ -29,13 +29,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
 from torch import Tensor
 
 from neuroseqret.data.batching import pad
+from neuroseqret.data.durations import moment
+from neuroseqret.data.frames import frame_of_pandas
 from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences, FloatArray
+from neuroseqret.data.timelines import mark_name
 from neuroseqret.errors import UserError
 from neuroseqret.explanation.integrated_gradients import through_metric
 from neuroseqret.explanation.second_stage_shares import second_stage_shares
@@ -50,6 +54,7 @@ from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences
 from neuroseqret.readers.frame import as_table
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
 Matrix = npt.NDArray[np.float64]
@@ -105,6 +110,24 @@ class Explanation:
         flat = np.argsort(-self.pairs, axis=None, kind="stable")[:number]
         rows, columns = np.unravel_index(flat, self.pairs.shape)
         return [(int(i), int(j), float(self.pairs[i, j])) for i, j in zip(rows, columns, strict=True)]
+
+    def to_pandas(self, number: int = 10) -> pandas.DataFrame:
+        """Return the pairs of events with the largest parts as a data frame, with the marks and times of both events.
+
+        The part of one pair may be larger than the score, because other pairs take away from it.
+        """
+        rows = [
+            {**_told("query", self.query, i), **_told("hit", self.hit, j), "part": part}
+            for i, j, part in self.strongest(number)
+        ]
+        return frame_of_pandas(pa.Table.from_pylist(rows))
+
+
+def _told(whose: str, sequence: EventSequence, event: int) -> dict[str, str | int]:
+    """Return number, mark and time of an event, by the names of their columns."""
+    when = moment(float(sequence.times[event]), sequence.time_unit)
+    mark = mark_name(sequence, int(sequence.marks[event]))
+    return {f"{whose} event": event, f"{whose} mark": mark, f"{whose} time": when}
 
 
 def explainable(model: RelevanceModel) -> SelfAttention:

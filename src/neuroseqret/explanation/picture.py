@@ -105,7 +105,10 @@ def _strongest_marks(explanation: Explanation) -> str:
 
 
 def _named(sequence: EventSequence) -> str:
-    return visible(f"{sequence.id} ({sequence.group})" if sequence.group else sequence.id)
+    """Return the title of a sequence, if it has one, or its id, and its group."""
+    title = sequence.metadata.get("title")
+    name = title if isinstance(title, str) and title else sequence.id
+    return visible(f"{name} ({sequence.group})" if sequence.group else name)
 
 
 def _time_lines(axes: Axes, explanation: Explanation) -> None:
@@ -140,7 +143,7 @@ def _time_lines(axes: Axes, explanation: Explanation) -> None:
     axes.set_yticks([1, 0], spans, parse_math=False)
     axes.set_xticks([])
     axes.set_ylim(-0.45, 1.45)
-    axes.set_title("bars: how much each event adds to the score, or takes from it; each line has its own time scale",
+    axes.set_title("bars: what an event adds to the score in all its pairs, or takes; each line has its own time scale",
                    fontsize=9)  # fmt: skip
     for side in axes.spines.values():
         side.set_visible(False)

@@ -111,7 +111,10 @@ class Hits(list[Hit]):
         return _fetched(self)
 
     def to_arrow(self) -> pa.Table:
-        """Return one row per hit: rank, score, id, and group, window and metadata where hits have them."""
+        """Return one row per hit: rank, score, id, and group, window and metadata where hits have them.
+
+        Metadata with one value per event are left out; `sequences` has them.
+        """
         return hits_table.to_arrow(self)
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from neuroseqret.data.durations import number
 from neuroseqret.data.sequence import EventSequence
+from neuroseqret.data.splits import SPLITS
 from neuroseqret.data.timelines import colours_of, figure, html_table, legend, length_of, svg
 from neuroseqret.errors import UserError
 
@@ -23,22 +24,39 @@ _QUERIES = 5  # queries whose hits are shown
 _TYPES = {"rank": pa.int64(), "score": pa.float64(), "id": pa.string()}
 
 
+def metadata_columns(hits: Sequence[Hit]) -> list[str]:
+    """Return the names of the metadata that tables show.
+
+    Columns with one value per event are left out, because they have no end, and so is the `split` of a data folder's
+    queries, which says nothing about a hit.
+    """
+    found: dict[str, bool] = {}
+    for hit in hits:
+        for name, value in hit.metadata.items():
+            told = not isinstance(value, (list, tuple, dict)) and not (name == "split" and value in (None, *SPLITS))
+            found[name] = told and found.get(name, True)
+    return [name for name, told in found.items() if told]
+
+
 def to_arrow(hits: Hits) -> pa.Table:
     """Return one row per hit; a column that no hit has a value for is left out."""
-    return _table([_values(hit) for hit in hits], _TYPES)
+    shown = metadata_columns(hits)
+    return _table([_values(hit, shown) for hit in hits], _TYPES)
 
 
 def all_to_arrow(found: Iterable[Hits]) -> pa.Table:
     """Return one row per hit of several queries; the first column is the query."""
-    rows = [{**_values(hit), "query": hits.query} for hits in found for hit in hits]
+    found = list(found)
+    shown = metadata_columns([hit for hits in found for hit in hits])
+    rows = [{**_values(hit, shown), "query": hits.query} for hits in found for hit in hits]
     return _table(rows, {"query": pa.string(), **_TYPES})
 
 
-def _values(hit: Hit) -> dict[str, Any]:
+def _values(hit: Hit, shown: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {"rank": hit.rank, "score": hit.score, "id": hit.id}
     values |= {name: x for name, x in hit.as_dict().items() if name not in (*values, "metadata")}
-    for name, value in hit.metadata.items():
-        values.setdefault(name, value)
+    for name in shown:
+        values.setdefault(name, hit.metadata.get(name))
     return values
 
 

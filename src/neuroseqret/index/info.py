@@ -8,6 +8,7 @@ from typing import Any
 from neuroseqret.index.config import IndexConfig, IndexSettings
 from neuroseqret.index.engines import Engine
 from neuroseqret.index.snapshot import Snapshot
+from neuroseqret.index.store import INTERNAL, OFFSET, PARENT
 
 
 def describe(
@@ -20,6 +21,7 @@ def describe(
         "sequences": snapshot.number_of_parents() if config.settings.windowed else snapshot.count,
         **_windows_of(config.settings, snapshot.count),
         **_meaning(config),
+        "columns": _columns(snapshot),
         "candidates": snapshot.hot.finder.method,
         "candidates_setting": config.settings.candidates,
         "not_yet_in_structure": len(snapshot.tail_embeddings),
@@ -43,6 +45,12 @@ def describe_with_engine(folder: Path, config: IndexConfig, engine: Engine, rows
         "bytes_on_disk": _bytes_on_disk(folder),
         "library_version": config.library_version,
     }
+
+
+def _columns(snapshot: Snapshot) -> list[str]:
+    """Return the names that a condition may use, besides `id`: of the group and of metadata."""
+    names = dict.fromkeys([*snapshot.hot.rows.column_names, *snapshot.tail_rows.schema.names])
+    return [name for name in names if name not in ("id", PARENT, OFFSET, *INTERNAL)]
 
 
 def one_line(name: str, config: IndexConfig, rows: int) -> str:

@@ -55,7 +55,7 @@ class SearchOptions:
         if not isinstance(self.fraction, (int, float, np.number)):
             raise UserError(f"fraction must be a number, not {self.fraction!r}")
         if self.k < 1 or self.rerank_top < 1:
-            raise UserError(f"k and rerank_top must be 1 or more, not {self.k} and {self.rerank_top}")
+            raise UserError("k must be 1 or more" if self.k < 1 else "rerank_top must be 1 or more")
         check_share(self.fraction, self.at_least)
         object.__setattr__(self, "fraction", float(self.fraction))
 

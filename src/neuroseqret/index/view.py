@@ -81,7 +81,7 @@ class View:
         for id, row in zip(ids, self.rows_of(ids), strict=True):
             rows.append(row[None] if row >= 0 or not windowed else self.rows_of_sequence(id))
             if not len(rows[-1]) or rows[-1][0] < 0:
-                raise UnknownId(f"the index holds no sequence {id[:200]!r}; check the id")
+                raise UnknownId(id)
         if not rows:
             return EventSequences.from_lists([])
         together = np.concatenate(rows)
@@ -145,3 +145,7 @@ class View:
 
 class UnknownId(UserError):
     """There is no sequence with the id."""
+
+    def __init__(self, id: str) -> None:
+        queries = "queries of a data folder are not indexed unless they are added"
+        super().__init__(f"the index holds no sequence {id[:200]!r}; check the id ({queries})")

@@ -45,7 +45,9 @@ class Options:
         roles: dict[str, str | None] = {}
         for word, column in (columns or {}).items():
             if word not in _ROLE_OF:
-                raise UserError(f"columns: no column is called {word!r}; name id, time, mark, start, end or group")
+                raise UserError(
+                    f"columns: {word!r} is nothing that a column can hold; it holds id, time, mark, start, end or group"
+                )
             if column is None and word in ("time", "times"):
                 raise UserError("columns: events need a time; name the column with the times")
             if column is not None and column in roles.values():

@@ -90,6 +90,7 @@ class RemoteIndex:
         *,
         id: str | Sequence[str] | None = None,
         events: Events | None = None,
+        columns: ColumnMap | None = None,
         relevant: Sequence[str] = (),
         not_relevant: Sequence[str] = (),
         rerank: bool | str = False,
@@ -111,7 +112,7 @@ class RemoteIndex:
         if id is not None:
             asked = self._indexed(id, events)
         else:
-            many, one = one_or_many(queries, "queries")
+            many, one = one_or_many(queries, "queries", columns)
             asked = self._given(many, unknown_marks)
         options = {
             "k": int(k),

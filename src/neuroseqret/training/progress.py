@@ -7,10 +7,12 @@ runs out first. The time left follows from that share. Set `NEUROSEQRET_PROGRESS
 from __future__ import annotations
 
 import html
+import math
 import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from typing_extensions import Self
@@ -18,6 +20,7 @@ from typing_extensions import Self
 T = TypeVar("T")
 _PAUSE = 0.2  # seconds between two updates in a notebook
 _SHORT = 0.5  # a notebook keeps no line of work that took fewer seconds than this
+_FEW, _USUAL = 0.03, 2000  # below this share of its steps, or of these, a phase has hardly begun
 #: What is trained in a phase, where its name says too little.
 _TRAINED = {
     "warm_up": "the point process",
@@ -45,13 +48,16 @@ class Bar(Protocol):
         """End the bar; `summary` is the line that remains where lines do, if it is not empty."""
 
 
-def new_bar(phase: str) -> Bar | None:
-    """Return a bar for the place where people look: notebook, terminal or lines; None if they want none."""
+def new_bar(phase: str, kept: bool = False) -> Bar | None:
+    """Return a bar for the place where people look: notebook, terminal or lines; None if they want none.
+
+    With `kept`, a terminal shows the summary where the bar was.
+    """
     if os.environ.get("NEUROSEQRET_PROGRESS", "").lower() in ("off", "0"):
         return None
     if in_notebook():
         return NotebookBar(phase)
-    return TerminalBar(phase) if sys.stderr.isatty() else Lines()
+    return TerminalBar(phase, kept) if sys.stderr.isatty() else Lines()
 
 
 def in_notebook() -> bool:
@@ -62,12 +68,13 @@ def in_notebook() -> bool:
 
 
 class TerminalBar:
-    """A bar on standard error that goes away at the end."""
+    """A bar on standard error that goes away at the end, or leaves its summary."""
 
-    def __init__(self, phase: str) -> None:
+    def __init__(self, phase: str, kept: bool) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+        self._kept = kept
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
@@ -84,6 +91,8 @@ class TerminalBar:
 
     def close(self, summary: str) -> None:
         self._progress.stop()
+        if self._kept and summary:
+            print(summary, file=sys.stderr, flush=True)
 
 
 class NotebookBar:
@@ -117,7 +126,8 @@ class Lines:
         pass
 
     def close(self, summary: str) -> None:
-        print(summary, file=sys.stderr, flush=True)
+        if summary:
+            print(summary, file=sys.stderr, flush=True)
 
 
 class ProgressDisplay:
@@ -130,7 +140,7 @@ class ProgressDisplay:
         self._figures = ""
 
     def __enter__(self) -> Self:
-        self._bar = new_bar(f"training {what_is_trained(self._phase)}")
+        self._bar = new_bar(f"training {what_is_trained(self._phase)}", kept=True)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -142,8 +152,12 @@ class ProgressDisplay:
         timed_out = self._max_seconds is not None and self._seconds >= self._max_seconds and self._step < self._steps
         state = "stopped" if stopped else "ended by the time limit" if timed_out else "done"
         since = f" (from step {self._resumed:,})" if self._resumed else ""
-        spent = f"{self._step:,} {'step' if self._step == 1 else 'steps'}{since} in {self._seconds:.1f} s"
-        return ", ".join(filter(None, (f"training {what_is_trained(self._phase)}: {state}, {spent}", self._figures)))
+        whole = f" of {self._steps:,}" if self._step < self._steps < math.inf else ""
+        steps = "step" if self._step == 1 and not whole else "steps"
+        spent = f"{self._step:,}{whole} {steps}{since} in {self._seconds:.1f} s"
+        few = "too few steps to learn much" if timed_out and self._step < _FEW * min(self._steps, _USUAL) else ""
+        title = f"training {what_is_trained(self._phase)}: {state}"
+        return ", ".join(filter(None, (title, spent, self._figures, few)))
 
     def resume(self, step: int) -> None:
         """Start at a step other than 0."""
@@ -162,6 +176,18 @@ class ProgressDisplay:
         """Return how much of the phase is done: the share of its steps or of its budget of time, the larger one."""
         used = 0.0 if self._max_seconds is None else seconds / self._max_seconds
         return min(1.0, max(step / max(self._steps, 1), used))
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show what is done in a block that has no steps, and how long it took if that was long."""
+    bar, begun = new_bar(what, kept=True), time.monotonic()
+    try:
+        yield
+    finally:
+        took = time.monotonic() - begun
+        if bar is not None:
+            bar.close(f"{what}: {took:.1f} s" if took >= _SHORT else "")
 
 
 def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:

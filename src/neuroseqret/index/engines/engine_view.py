@@ -80,7 +80,7 @@ class EngineView(View):
                 if table.num_rows:
                     return joined(to_sequences(table, self.config))
         if not found.num_rows:
-            raise UnknownId(f"the index holds no sequence {id[:200]!r}; check the id")
+            raise UnknownId(id)
         return to_sequences(found, self.config)
 
     def _rows(self, where: str, columns: Sequence[str]) -> pa.Table:

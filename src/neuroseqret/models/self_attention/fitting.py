@@ -38,6 +38,7 @@ from neuroseqret.training.augment import crop
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.losses import number_of_pairs
+from neuroseqret.training.progress import working
 from neuroseqret.training.sampling import PairBatch, PairSampler
 from neuroseqret.training.task import TrainingTask
 
@@ -74,7 +75,8 @@ class Fitting:
         self.judged = np.sort(rng.choice(len(self.corpus), size, replace=False))
         self.used = np.concatenate([self.train_rows, self.validation_rows])  # test queries are not even looked at
         begun = budget.now()
-        self._of_queries, self._of_corpus = self._fixed(task.queries, self.used), self.fixed(task.corpus)
+        with working(f"computing features of {len(self.used) + len(task.corpus):,} sequences"):
+            self._of_queries, self._of_corpus = self._fixed(task.queries, self.used), self.fixed(task.corpus)
         self._features_took = budget.now() - begun
 
     def _fixed(self, sequences: EventSequences, rows: IntArray) -> Tensor | None:
@@ -105,7 +107,8 @@ class Fitting:
             self._whiten()
         if settings.head is None:
             return result
-        vectors = self.vectors()
+        with working("computing features of their crops"):
+            vectors = self.vectors()
         weights = None
         if settings.selection is not None and not self._spent(_SELECTION_BEGINS):
             weights, self.notes["selection"] = choose_weights(

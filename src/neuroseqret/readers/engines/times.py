@@ -82,7 +82,9 @@ def _parsed(texts: pa.ChunkedArray, written: str, what: str, name_row: Callable[
 
 
 def _other_format(text: str, written: str, what: str, row: str) -> DataError:
-    return DataError(f"{row}: {what} is {text!r}, not written as {written!r}", remedy="correct it or --time-format")
+    return DataError(
+        f"{row}: {what} is {text!r}, not written as {written!r}", remedy="correct it, or give the right --time-format"
+    )
 
 
 def _can_be(text: str | None, kind: pa.DataType) -> bool:

@@ -188,6 +188,7 @@ class _LongCsv:
         placed = re.sub(r"Row #(\d+)", lambda found: self._name_row(int(found[1]) - 2), named)
         remedy = "save it as UTF-8" if "UTF8" in problem else "correct the line"
         if "to timestamp" in problem:
+            placed = re.sub(r"CSV conversion error to timestamp\S*: invalid value ('.*')", r"\1 is not a date", placed)
             remedy = WRITE_DATES
         return DataError(f"not readable as CSV ({placed})", remedy=remedy)
 
