@@ -284,8 +284,10 @@ def table(promises: Iterable[Promise]) -> str:
 
 
 def life() -> str:
-    """Return what the long life found."""
-    (found,) = cells("life")
+    """Return what the long life found; nothing before its first run."""
+    if not (lives := cells("life")):
+        return ""
+    found = lives[0]
     quiet, names = found["latency"]["quiet"], {"quiet": "nothing else", "commits": "commits", "rebuilds": "a rebuild"}
     lines = ["| during | searches | median | p99 | against quiet | longest |", "|---|---:|---:|---:|---:|---:|"]
     for part, name in names.items():

@@ -101,7 +101,7 @@ def _use(build: Path, dimension: int) -> None:
 def of_store(folder: Path, model: Embedder, corpus: EventSequences) -> tuple[Callable[[bytes], None], Changed]:
     """Return what opens a store and compares all of it with its hashes, and the files of the store.
 
-    Data files are left out: Lance ends the process if their inner sizes are forged, as SECURITY.md says.
+    Data files are left out: Lance ends the process at some damage to their heads, as SECURITY.md says.
     """
     index = Index.create(model, folder, corpus)
     index.remove([corpus.ids[1].as_py()])

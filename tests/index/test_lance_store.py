@@ -13,7 +13,7 @@ import pytest
 from naive import index as naive
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
-from neuroseqret.index import Index, writer
+from neuroseqret.index import Index, lance_recovery, writer
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.store import KEY, PARENT, SERIAL, Conflict, first_serial
 
@@ -200,3 +200,15 @@ def test_get_refuses_what_is_not_as_it_was_written(tiny, tmp_path, monkeypatch, 
     assert index.get(sound).ids.to_pylist() == sound
     with pytest.raises(DataError, match=rf"{re.escape(wrong)}.*not as it was written.*upsert it from your source"):
         index.get([*sound, wrong])
+
+
+def test_what_the_store_keeps_in_memory_has_a_limit(tiny, tmp_path, monkeypatch):
+    """Every commit and every look at it leaves some 30 kB in Lance's cache."""
+    monkeypatch.setattr(lance_recovery, "METADATA_KEPT", 300_000)
+    monkeypatch.setattr(lance_recovery, "INDEXES_KEPT", 100_000)
+    Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
+    index = Index.open(tmp_path / "index")
+    for turn in range(30):
+        index.add(naive.some_sequences(2, seed=turn, prefix=f"t{turn}-"))
+        assert len(index.search(naive.some_sequences(1, seed=9)[0], 100)) == 22 + 2 * turn
+    assert index._store._dataset.session().size_bytes() < 500_000

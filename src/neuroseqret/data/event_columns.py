@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
 from neuroseqret.data.columns import CANONICAL, FloatArray, IntArray
+from neuroseqret.data.unlocked import unlocked
 
 
+@unlocked
 class EventColumns:
     """The columns of a batch of event sequences, and what they mean."""
 

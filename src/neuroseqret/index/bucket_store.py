@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from neuroseqret.errors import UserError
-from neuroseqret.index.lance_recovery import FAILURES
+from neuroseqret.index.lance_recovery import FAILURES, INDEXES_KEPT, METADATA_KEPT
 from neuroseqret.index.lance_store import TABLE, Check, LanceStore, explained
 from neuroseqret.index.store import Conflict
 from neuroseqret.storage.bucket import Bucket
@@ -118,7 +118,12 @@ class BucketStore(LanceStore):
 def _opened(bucket: Bucket) -> LanceDataset:
     import lance
 
-    return lance.dataset(_uri(bucket), storage_options=bucket.options)
+    return lance.dataset(
+        _uri(bucket),
+        storage_options=bucket.options,
+        metadata_cache_size_bytes=METADATA_KEPT,
+        index_cache_size_bytes=INDEXES_KEPT,
+    )
 
 
 def _uri(bucket: Bucket) -> str:

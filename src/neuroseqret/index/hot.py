@@ -28,6 +28,7 @@ from neuroseqret.candidates.arrays import Array, are_as_written, are_within, ope
 from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
 from neuroseqret.candidates.finder import Finder
 from neuroseqret.candidates.finders import FINDERS
+from neuroseqret.data.unlocked import unlocked
 from neuroseqret.index.keys import rows_by_hash
 from neuroseqret.index.store import CHECK, DIGEST, EMBEDDING, KEY, SERIAL
 
@@ -40,6 +41,7 @@ _CHECKED_SIZE = 1 << 20  # bytes; reading larger files completely at every openi
 _PART_SIZE = 1 << 20  # bytes that are read at once for a checksum
 
 
+@unlocked
 @dataclass(frozen=True)
 class HotStructure:
     """An open hot structure of n rows. The arrays are memory maps: they cost nothing until they are read."""

@@ -17,6 +17,8 @@ from neuroseqret.index.store import SERIAL, first_serial
 if TYPE_CHECKING:
     from lance import LanceDataset
 
+#: Bytes of what was read from the store that stay in memory. Lance would keep 7 GiB, and every commit adds some.
+METADATA_KEPT, INDEXES_KEPT = 32 << 20, 128 << 20
 FAILURES = (RuntimeError, ValueError, OSError)  # what Lance raises; besides, its panics are no `Exception`
 
 
@@ -29,7 +31,7 @@ def open_dataset(uri: str) -> LanceDataset:
     """Open the newest version anew, without anything that an open one keeps in memory."""
     import lance  # here, because it takes a quarter of a second
 
-    return lance.dataset(uri)
+    return lance.dataset(uri, metadata_cache_size_bytes=METADATA_KEPT, index_cache_size_bytes=INDEXES_KEPT)
 
 
 def is_usable(files: LanceFiles) -> bool:

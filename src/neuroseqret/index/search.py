@@ -22,6 +22,7 @@ import pyarrow as pa
 from neuroseqret.candidates.finder import Found, Mask, Rows, Vectors
 from neuroseqret.candidates.settings import check_share
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.unlocked import unlocked
 from neuroseqret.errors import UserError
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.hit import Hit, Hits, SearchReport
@@ -76,6 +77,7 @@ class SearchOptions:
         return self.rerank.score(query, events(), unknown_marks="keep")[0]
 
 
+@unlocked
 @dataclass
 class Search:
     """One batch of queries against one snapshot."""

@@ -19,12 +19,14 @@ import pyarrow as pa
 from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
 from neuroseqret.candidates.finder import ALL, Found, Mask, Rows, Vectors
 from neuroseqret.data.sequences import STRING
+from neuroseqret.data.unlocked import unlocked
 from neuroseqret.index.hot import HotStructure
 from neuroseqret.index.keys import find_rows, hash_strings, rows_by_hash
 from neuroseqret.index.rows import EVENTS
 from neuroseqret.index.store import PARENT, Store
 
 
+@unlocked
 @dataclass(frozen=True)
 class Snapshot:
     """Rows are numbered: first those of the hot structure, then the tail, which came after it."""

@@ -18,6 +18,7 @@ import numpy as np
 from neuroseqret.candidates.finder import Rows, Vectors
 from neuroseqret.data.gaps import rows_to_check, wrong_gaps
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.unlocked import unlocked
 from neuroseqret.data.windows import part
 from neuroseqret.errors import UserError
 from neuroseqret.explanation import explain, explained_by
@@ -31,6 +32,7 @@ from neuroseqret.serving.settings import Limits
 from neuroseqret.serving.shapes import EventsQuery, IndexedQuery, SearchRequest
 
 
+@unlocked
 @dataclass(eq=False)
 class SearchJob:
     """One request on its way through a batch; `answer` or `error` is there when it is done."""
