@@ -96,6 +96,7 @@ def test_judgements_become_labels(judged):
     assert found.relevance.of(len(found.queries) - 1).tolist() == [1]
     assert len(found.queries[-1]) == 10
     assert found.skipped >= 1
+    assert set(found.queries.column("split").to_pylist()) == {"train"}  # nothing that was judged is kept aside
 
 
 def test_judgements_are_added_to_the_labels_that_there_are(judged):
@@ -104,8 +105,36 @@ def test_judgements_are_added_to_the_labels_that_there_are(judged):
     known = Relevance.from_groups(data.queries, data.corpus)
     assert len(both.queries) == len(data.queries) + len(alone.queries) == len(both.relevance)
     assert both.relevance.of(3).tolist() == known.of(3).tolist()
-    assert both.relevance.of(len(data.queries)).tolist() == alone.relevance.of(0).tolist()
     assert both.queries.column("split").to_pylist()[len(data.queries) :] == ["train"] * len(alone.queries)
+    groups = np.array(data.corpus.groups.to_pylist())
+    for row in range(len(alone.queries)):  # what was not looked at is relevant too
+        group = groups[alone.relevance.of(row)[0]]
+        assert both.relevance.of(len(data.queries) + row).tolist() == np.flatnonzero(groups == group).tolist()
+    expected = Relevance.from_groups(data.queries, data.corpus)
+    assert both.relevance.labels.tolist() == expected.labels.tolist()  # so `fit` can still use the groups
+
+
+def test_a_wrong_judgement_does_not_move_a_query_to_another_group(tmp_path, judged):
+    data, _ = judged
+    groups = np.array(data.corpus.groups.to_pylist())
+    ids, some, others = data.corpus.ids.to_pylist(), *(np.flatnonzero(groups == g) for g in np.unique(groups)[:2])
+    index = nsr.Index.create(make("histogram", "default").fit(None, data.corpus), tmp_path / "index", data.corpus)
+    kept = Judgements(index.folder)
+    kept.append({"id": ids[some[0]]}, [(ids[at], True) for at in [*some[1:4], others[0]]])
+    kept.append({"id": ids[others[1]]}, [(ids[at], True) for at in (some[1], others[2])])  # no majority
+    found = labels_of(index, data.corpus, data.queries)
+    assert len(found.queries) == len(data.queries) + 1
+    assert found.relevance.of(len(data.queries)).tolist() == some.tolist()
+    assert (found.judgements, found.skipped) == (4, 2)
+
+
+def test_labels_that_are_no_groups_stay_as_they_are(judged):
+    data, index = judged
+    qrels = Relevance.from_groups(data.queries, data.corpus)
+    qrels = Relevance(qrels.offsets, qrels.rows, qrels.corpus_size)
+    alone, both = labels_of(index, data.corpus), labels_of(index, data.corpus, data.queries, qrels)
+    assert both.relevance.labels is None
+    assert both.relevance.of(len(data.queries)).tolist() == alone.relevance.of(0).tolist()
 
 
 def test_the_majority_decides(tmp_path, judged):

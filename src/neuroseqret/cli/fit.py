@@ -93,7 +93,7 @@ def fit(
         if preset != "default" and model in methods.BASELINES:
             raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
         options = {**_first_stage(model, first), **_values(model, value)}
-        folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback)
+        folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback, seed)
         method = methods.make(model, preset, **options)
         if not force and (out / CONFIG).exists():
             _check_same(out, method, folder, seed)
@@ -201,14 +201,14 @@ def _values(model: str, columns: list[str]) -> dict[str, Any]:
     return {"values": columns}
 
 
-def _with_feedback(folder: DataFolder, place: Path) -> DataFolder:
+def _with_feedback(folder: DataFolder, place: Path, seed: int) -> DataFolder:
     """Return the data with the judgements of an index as further labels."""
     from dataclasses import replace
 
     from neuroseqret.cli.places import open_folder
     from neuroseqret.feedback.labels import labels_of
 
-    found = labels_of(open_folder(place), folder.corpus, folder.queries, folder.relevance)
+    found = labels_of(open_folder(place), folder.corpus, folder.queries, folder.relevance, seed)
     skipped = f", {found.skipped:,} of no use" if found.skipped else ""
     remarks.print(f"learning from {found.judgements:,} judgements in {place}{skipped}", markup=False)
     return replace(folder, queries=found.queries, relevance=found.relevance)

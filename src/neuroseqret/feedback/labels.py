@@ -1,8 +1,12 @@
 """Judgements as queries and relevance, so that the next `fit` learns from them.
 
-A judged query is a training query like any other; what was judged relevant is relevant to it. If several people judged
-the same pair, the majority decides, and a tie counts as not relevant. A query without a relevant sequence teaches
-nothing that `fit` can use, and is left out.
+A judged query is a query to train on; none of them is kept aside for validation or a test. What was judged relevant is
+relevant to it. If several people judged the same pair, the majority decides, and a tie counts as not relevant. A query
+without a relevant sequence teaches nothing that `fit` can use, and is left out.
+
+Where the data have groups, a judged query joins the group that most of its relevant sequences belong to. So it has all
+answers and not only those that somebody looked at, one wrong judgement does not matter, and `fit` can still use the
+groups. A query whose relevant sequences have no such group is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from neuroseqret.data.relevance import Relevance
-from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.splits import ensure_split
 from neuroseqret.data.windows import part
 from neuroseqret.errors import UserError
 from neuroseqret.feedback.judgements import StoredJudgement, judgements_of
@@ -38,32 +43,40 @@ def labels_of(
     corpus: EventSequences,
     queries: EventSequences | None = None,
     relevance: Relevance | None = None,
+    seed: int = 0,
 ) -> Labels:
-    """Return the judgements stored with an index as labels for a corpus, after the labels that there are already."""
+    """Return the judgements stored with an index as labels for a corpus, after the labels that there are already.
+
+    `seed` is that of `fit`: it splits the queries that have no `split` as `fit` would.
+    """
     stored = judgements_of(index).latest()
     if not stored:
         raise UserError(f"{index.name}: no judgements are stored; give feedback on the page, or by POST /v1/feedback")
     view, known = index.view(), set(corpus.ids.to_pylist())
     judged: list[EventSequences] = []
     qrels: dict[str, dict[str, int]] = {}
-    used = 0
-    for text, votes in _by_query(stored).items():
-        relevant = {id: 1 for id, vote in votes.items() if vote > 0 and id in known}
+    votes: dict[str, Counter[str]] = {}
+    for text, said in _by_query(stored).items():
+        relevant = {id: 1 for id, vote in said.items() if vote > 0 and id in known}
         sequence = _query(json.loads(text), view) if relevant else None
         if sequence is not None:
             name = f"judged-{len(judged)}"
             judged.append(_bare(sequence).with_column("id", [name]))
-            qrels[name], used = relevant, used + len(votes)
+            qrels[name], votes[name] = relevant, said
     if not judged:
         raise UserError(f"{index.name}: no judgement names a relevant sequence of this corpus; judge more hits first")
-    made = EventSequences.concat(judged)
+    used = sum(map(len, votes.values()))
+    made = EventSequences.concat(judged).with_column("split", ["train"] * len(judged))
     found = Relevance.from_qrels(made, corpus, qrels)
     if queries is None or not len(queries):
         return Labels(made, found, used, len(stored) - used)
     before = Relevance.from_groups(queries, corpus) if relevance is None else relevance
-    own = queries.without_columns(*(name for name in queries.metadata.column_names if name != "split"), "group")
-    if own.column("split") is not None:
-        made = made.with_column("split", ["train"] * len(made))
+    own = ensure_split(queries, seed)
+    own = own.without_columns(*(name for name in own.metadata.column_names if name != "split"), "group")
+    if before.labels is not None and before.query_labels is not None:
+        groups = _groups_of(found, before.labels)
+        used = sum(len(votes[name]) for name, group in zip(qrels, groups.tolist(), strict=True) if group >= 0)
+        made, found = made[groups >= 0], _of_groups(before.labels, groups[groups >= 0])
     return Labels(EventSequences.concat([own, made]), _joined(before, found), used, len(stored) - used)
 
 
@@ -103,4 +116,24 @@ def _bare(sequence: EventSequences) -> EventSequences:
 def _joined(first: Relevance, second: Relevance) -> Relevance:
     """Return the relevance of the queries of both, against the same corpus."""
     offsets = np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]])
-    return Relevance(offsets, np.concatenate([first.rows, second.rows]), first.corpus_size)
+    rows = np.concatenate([first.rows, second.rows])
+    if first.query_labels is None or second.query_labels is None:
+        return Relevance(offsets, rows, first.corpus_size)
+    labels = np.concatenate([first.query_labels, second.query_labels])
+    return Relevance(offsets, rows, first.corpus_size, first.labels, labels)
+
+
+def _groups_of(found: Relevance, labels: IntArray) -> IntArray:
+    """Return for each query the group that more than half of its relevant sequences belong to, -1 if there is none."""
+    groups = []
+    for query in range(len(found)):
+        group, number = np.unique(labels[found.of(query)], return_counts=True)
+        groups.append(group[number.argmax()] if 2 * number.max() > number.sum() else -1)
+    return np.array(groups, np.int64)
+
+
+def _of_groups(labels: IntArray, groups: IntArray) -> Relevance:
+    """Return the relevance of queries that belong to these groups of the corpus."""
+    rows = [np.flatnonzero(labels == group) for group in groups]
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    return Relevance(offsets, np.concatenate([*rows, labels[:0]]).astype(np.int64), len(labels), labels, groups)
