@@ -116,6 +116,19 @@ def test_fit_add_search_score_and_embed_take_frames(kind, tmp_path):
     assert np.array_equal(model.score(named, named), model.score(plain, plain))
 
 
+@frames
+def test_an_index_knows_the_columns_of_the_training_data(kind, data, index, tmp_path):
+    frame = kind(log(seed=1))
+    told = index.search(frame, k=2, columns=COLUMNS)
+    assert [[hit.id for hit in hits] for hits in index.search(frame, k=2)] == [
+        [hit.id for hit in hits] for hits in told
+    ]
+    made = nsr.Index.create(index.model, tmp_path / "index")
+    assert made.add(kind(log())).added == 24
+    other = kind({"id": ["a", "a"], "time": [1.7e9, 1.7e9 + 60], "mark": ["buy", "look"]})  # understood as it is
+    assert index.search(other, k=2)[0].query == "a"
+
+
 def test_lists_of_pairs_arrays_and_frames_without_ids_are_one_query(index, data):
     query = data.queries[0]
     names = [data.queries.mark_names[mark] for mark in query.marks]
@@ -169,7 +182,7 @@ def test_no_sequences_are_no_sequences():
         (lambda m, i, d: i.search([(0.0, "open"), ("x", "read")]), "times of events are of different types"),
         (lambda m, i, d: i.search([[]]), "has no events; leave it out"),
         (
-            lambda m, i, d: i.search(pd.DataFrame(log())),
+            lambda m, i, d: i.search(pd.DataFrame(log()).drop(columns=["user", "action"])),
             "no column for id, time and mark; say --column id=...",
         ),
         (

@@ -124,7 +124,7 @@ def test_convert_repairs_when_asked_and_says_what(tmp_path: Path) -> None:
     assert not (tmp_path / "out.parquet").exists()
     done = call("data", "convert", str(tmp_path / "events.csv"), str(tmp_path / "out.parquet"), "--repair", "sort")
     assert done.returncode == 0, done.stderr
-    assert "1 sequences sorted" in done.stderr
+    assert "1 sequence sorted" in done.stderr
     assert read(tmp_path / "out.parquet")[0].times.tolist() == [1.0, 2.0, 3.0]
 
 

@@ -88,7 +88,7 @@ def _print(title: str, numbers: Statistics, lines: list[str]) -> None:
     facts = Table(box=None, show_header=False, title=escape(title), title_justify="left", title_style="bold")
     facts.add_column(style="cyan", no_wrap=True)
     facts.add_column()
-    parts = {"sequence": numbers.sequences, "event": numbers.events, "mark": numbers.marks}
+    parts: dict[str, int | None] = {"sequence": numbers.sequences, "event": numbers.events, "mark": numbers.marks}
     parts |= {"group": numbers.groups, "source": numbers.sources}
     counts = [f"{n:,} {what}{'' if n == 1 else 's'}" for what, n in parts.items() if n is not None]
     facts.add_row("holds", ", ".join(counts))

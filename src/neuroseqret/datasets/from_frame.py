@@ -75,6 +75,7 @@ def prepare(
         sequences.validate(data if isinstance(data, (str, PathLike)) else None)
     if relevance is None and sequences.groups is None:
         warnings.warn(NO_GROUPS, stacklevel=2)
+    asked = {"columns": dict(columns), "time_format": time_format}
     return prepare_sequences(
         sequences,
         out,
@@ -82,4 +83,5 @@ def prepare(
         query_share=query_share,
         window_events=window_events,
         seed=seed,
+        meta={"asked": {name: value for name, value in asked.items() if value}},  # a model remembers them
     )
