@@ -1,7 +1,8 @@
 """How long does a search take while others write? Quiet, under small adds, bulk adds, upserts; and with more threads.
 
 Vectors are synthetic and embedding costs nothing, so that the index alone is measured. Writers run in a process of
-their own. The index is watched (`Index.watch`), as in a server; with `--plain` a search reads new commits itself.
+their own. As in a server, the index is watched (`Index.watch`) and threads take short turns; with `--plain` a search
+reads new commits itself.
 Prints one row per load, with the ratio of its p99 to that of the quiet time.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import sys
 import tempfile
 import threading
 import time
@@ -116,6 +118,7 @@ def main() -> None:
         print("searches per second by threads:", found["searches_per_second"], flush=True)
         if not options.plain:
             index.watch()
+            sys.setswitchinterval(0.0005)
         spawn = multiprocessing.get_context("spawn")
         for load in LOADS:
             receiver, sender = spawn.Pipe(False)

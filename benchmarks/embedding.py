@@ -2,8 +2,9 @@
 
     python benchmarks/embedding.py
 
-Many sequences at once, and one query at a time. Our side is `embed`, from raw events to embeddings: tables, bank of
-convolutions, metric. The other side is the forward pass of the encoder alone. Prints one JSON line per length.
+Many sequences at once, one query at a time, and one query from raw events to ten hits in an index of all sequences. Our
+side is `embed`, from raw events to embeddings: tables, bank of convolutions, metric; and `Index.search`. The other side
+is the forward pass of the encoder alone. Prints one JSON line per length.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 from torch import nn
 
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.index import Index
 from neuroseqret.models.self_attention.model import SelfAttention
 
 WIDTH = 64
@@ -80,9 +84,17 @@ def measure(length: int, number: int, marks: int, repeats: int) -> dict[str, flo
         for part in states[: rows * parts].split(rows):
             bare(part, mask=mask, is_causal=True)
 
+    def ten_hits(index: Index) -> None:
+        for query in asked:
+            index.search(query, 10)
+
     together = max(1, 16384 // length)
     many = taking_turns(lambda: model.embed(corpus), lambda: forward(together, -(-number // together)), repeats)
     one = taking_turns(lambda: [model.embed(query, "query") for query in asked], lambda: forward(1, 50), repeats)
+    with TemporaryDirectory() as folder:
+        Index.create(model, Path(folder) / "index", corpus).compact()
+        opened = Index.open(Path(folder) / "index")
+        hits = taking_turns(lambda: ten_hits(opened), lambda: forward(1, 50), repeats)
     return {
         "length": length,
         "sequences/s": round(number / many[0]),
@@ -91,6 +103,8 @@ def measure(length: int, number: int, marks: int, repeats: int) -> dict[str, flo
         "one query, ms": round(1e3 * one[0] / 50, 2),
         "bare, ms": round(1e3 * one[1] / 50, 2),
         "one query: our time / bare time": round(1 / one[2], 2),
+        "ten hits, ms": round(1e3 * hits[0] / 50, 2),
+        "ten hits: our time / bare time": round(1 / hits[2], 2),
     }
 
 

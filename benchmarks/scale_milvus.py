@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from scale_room import Room, batches, in_turn, singles
 
 DIMENSION = 128
 NAME, BARE = "scale", "bare"
+MESSAGE = 16_384  # rows of a bare insert: fewer than in one message of 64 MB, which the server takes
 CONDITION = "role = 'r3'"  # a tenth of the rows
 
 
@@ -89,10 +91,10 @@ def loading(room: Room) -> dict[str, Any]:
             begun = time.perf_counter()
             index.add(batch)
             ours += time.perf_counter() - begun
-            prepared = engine.prepare(_rows_of(index, len(batch)))
+            prepared = list(chain.from_iterable(engine.prepare(_rows_of(index, len(batch)))))
             begun = time.perf_counter()
-            for entities in prepared:
-                client.insert(BARE, entities, timeout=60)
+            for first in range(0, len(prepared), MESSAGE):
+                client.insert(BARE, prepared[first : first + MESSAGE], timeout=60)
             bare += time.perf_counter() - begun
         client.drop_collection(BARE)
         begun = time.perf_counter()

@@ -21,7 +21,9 @@ import pyarrow.parquet as pq
 import search_index as whole
 from neuroseqret import methods
 from neuroseqret.distributed import Cluster, RemoteEmbedder, embed_file
+from neuroseqret.models.base import Embedder
 from neuroseqret.readers import read_folder, scan_or_read
+from neuroseqret.storage.vectors import LAYOUT, vector_table
 from scale_room import Room, peak_bytes
 
 ALONE = 50_000  # sequences of the worker without Ray: its rate does not depend on them
@@ -57,15 +59,10 @@ def embedding(room: Room) -> dict[str, Any]:
     file, model = corpus_file(room), room.folder / "model"
     begun = time.perf_counter()
     loaded = methods.load(model)
+    assert isinstance(loaded, Embedder)
     loaded.embed(next(iter(scan_or_read(file)))[:10], "corpus")
     alone_starts = time.perf_counter() - begun
-    begun, done = time.perf_counter(), 0
-    for batch in scan_or_read(file):
-        loaded.embed(batch, "corpus", unknown_marks="keep", strict=None)
-        done += len(batch)
-        if done >= ALONE:
-            break
-    alone = done / (time.perf_counter() - begun)
+    alone = by_one_worker(loaded, file, room.folder / "vectors-alone.parquet")
     begun = time.perf_counter()
     with two_nodes() as address, Cluster(address) as cluster, watched() as memory:
         embedder = RemoteEmbedder(cluster, model)
@@ -90,6 +87,21 @@ def embedding(room: Room) -> dict[str, Any]:
         "driver_peak_bytes": peak_bytes(),
         "file_bytes": file.stat().st_size,
     }
+
+
+def by_one_worker(model: Embedder, file: Path, out: Path) -> float:
+    """Return how many sequences per second `neuroseqret embed` reads, embeds and writes."""
+    begun, done, writer = time.perf_counter(), 0, None
+    for batch in scan_or_read(file):
+        table = vector_table(batch.ids, model.embed(batch, "corpus", unknown_marks="keep", strict=None))
+        writer = writer or pq.ParquetWriter(out, table.schema, **LAYOUT)
+        writer.write_table(table)
+        done += len(batch)
+        if done >= ALONE:
+            break
+    assert writer is not None
+    writer.close()
+    return done / (time.perf_counter() - begun)
 
 
 @contextmanager

@@ -67,8 +67,15 @@ class Server:
 
     @property
     def megabytes(self) -> float:
-        """Memory of the process that is not shared with files."""
-        return float(psutil.Process(self.process.pid).memory_full_info().uss / 1e6)
+        """Memory of the process without the files that it maps, which the system takes back when it needs room."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1]) / 1000  # type: ignore[index]
+
+    @property
+    def mapped(self) -> float:
+        """Megabytes of mapped files that are in memory, such as the embeddings and the libraries."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"RssFile:\s+(\d+) kB", status)[1]) / 1000  # type: ignore[index]
 
     @property
     def cpu(self) -> float:
@@ -203,7 +210,7 @@ def add_slowly(port: int, number: int, seconds: float, added: Any) -> None:
 def long_run(server: Server, index: nsr.Index, bodies: list[bytes], rate: float, minutes: float, number: int) -> None:
     """Search at a steady rate while another client adds sequences; check that nothing fails, grows or is lost."""
     before = load(server.port, bodies, 32, 20, rate)
-    base = server.megabytes
+    base, mapped = server.megabytes, server.mapped
     spawned, memory, begun = multiprocessing.get_context("spawn"), [], time.monotonic()
     added, ended = spawned.Value("q", 0), threading.Event()
     adder = spawned.Process(target=add_slowly, args=(server.port, number, 60 * minutes * 0.9, added))
@@ -233,6 +240,7 @@ def long_run(server: Server, index: nsr.Index, bodies: list[bytes], rate: float,
         f"most {max(later):.0f}, at the end {later[-1]:.0f}"
     )
     print(f"  it moved by {100 * growth:.0f} % (at most 10)")
+    print(f"  mapped files before {mapped:.0f} MB, at the end {server.mapped:.0f}")
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ This package is part of the repository, not of the wheel. What happens, in order
   `outcomes` says what a cell keeps, `versions` when it is stale. `hash_curve`, `examples` and `indexing` measure
   everything that is not a ranking.
 - Read: `measured` has all cells in memory. `paper_values` has the paper's figures.
-- Report: one file per experiment, `accuracy`, `ablation`, `unwarping`, `hashing`, `queries`, `lengths`, `runtime` and
-  `qualitative`, each with `measure`, `report` and `findings`. `second_stages`, `standing` and `troubles` are further
-  sections. `markdown` and `drawing` make tables and figures.
+- Report: one file per experiment, `accuracy`, `ablation`, `neural_process`, `unwarping`, `hashing`, `queries`,
+  `lengths`, `runtime`, `training_time` and `qualitative`, each with `measure`, `report` and mostly `findings`.
+  `second_stages`, `standing` and `troubles` are further sections. `markdown` and `drawing` make tables and figures.
 - `results_document` puts everything together as docs/results.md; `__main__` is the command.
 """

@@ -55,8 +55,7 @@ def experiment(
         metavar="SECONDS",
         min=1,
         callback=finite,
-        help="Longest time to fit a method; a second stage gets half as much on top of its first stage, and preset "
-        "'paper' twice as much.",
+        help="Longest time to fit a method; a second stage gets half as much on top of its first stage.",
     ),
     max_queries: int = typer.Option(
         500, "--max-queries", metavar="N", min=1, help="Number of queries to draw, the same for all methods."

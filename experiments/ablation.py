@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments import cross_ablation
 from experiments.lab import Lab
 from experiments.markdown import Finding, decimals, deviation, measured_table, number, of
 from experiments.measured import DIFFERENT, LEVEL, Measured
@@ -44,6 +45,7 @@ DEFAULT = {
 def measure(lab: Lab) -> None:
     """Measure every variant with one seed."""
     fits = [variant_fit(data, name) for name in (*PAPER, *DEFAULT) for data in lab.data]
+    cross_ablation.measure(lab)
     lab.run([fit for fit in fits if lab.wanted(fit)])
 
 
@@ -55,9 +57,9 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         "are the whole model and its standard deviation over all measured seeds; below is the difference that each "
         "variant makes. ▲ and ▼ mark significant differences (paired randomisation test over queries, p ≤ 0.05 after "
         "Holm's correction over the table). The test does not cover seeds: a difference within their deviation may be "
-        "chance. The last column is the mean over the sets on which both were measured. The paper's ablation is of "
-        "CrossAttn; this one is of SelfAttn, whose score has the same terms.",
-        f"### The paper's six scores (preset `{BASE}`)",
+        "chance. The last column is the mean over the sets on which both were measured.",
+        cross_ablation.report(measured),
+        f"### The same six scores of SelfAttn (preset `{BASE}`)",
         _table(measured, PAPER),
         _similarity_term(measured),
         "### The default preset with one part changed at a time",
@@ -136,17 +138,19 @@ def _lower(gains: list[float]) -> int:
 
 def findings(measured: Measured) -> list[Finding]:
     """Return the paper's claims about its ablation."""
+    of_cross = cross_ablation.findings(measured)
     measured = measured.with_seeds({0})
     losses = {
         name: _known([gain(measured, data, name, BASE) for data in measured.data]) for name in PAPER if name != BASE
     }
     cells = [g for row in losses.values() for g in row]
     if not cells:
-        return [Finding("The whole score is best on all sets; without κ it is far worse; U helps.", "")]
+        return [*of_cross, Finding("The whole score is best on all sets; without κ it is far worse; U helps.", "")]
     added = _known([gain(measured, data, "unwarping", "neural") for data in measured.data])
     unmarked = _known([gain(measured, data, f"{BASE}-no-marks", f"{BASE}-no-times") for data in measured.data])
     no_unwarping = losses[f"{BASE}-no-unwarping"]
     return [
+        *of_cross,
         Finding(
             "The whole score is best on all sets, and without κ it is far worse.",
             f"leaving a part out lowers MAP in {of(_lower(cells), len(cells))} cases and raises it in "

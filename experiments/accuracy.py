@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import paper_values, plan, second_stages, troubles
+from experiments import data_statistics, paper_values, plan, second_stages, troubles
 from experiments.lab import Lab
 from experiments.markdown import (
     MISSING,
@@ -39,6 +39,7 @@ CONDITIONS = [(corpus, view) for corpus in plan.CORPORA for view in (View(), Vie
 
 def measure(lab: Lab) -> None:
     """Fit and ask every method; `queries`, `lengths` and `runtime` use the same cells."""
+    data_statistics.measure(lab)
     lab.run([fit for fit in plan.accuracy(lab.data, lab.seeds) if lab.wanted(fit)])
 
 

@@ -47,13 +47,13 @@ PAPER_ETA = {
 }
 
 
-def paper_hash(preset: str, data: str, left_out: int | None = None) -> HashFunction:
+def paper_hash(preset: str, data: str, left_out: int | None = None, bits: int = BITS) -> HashFunction:
     """Return the paper's hash with its weights for a data set, which sum to 1; `left_out` drops one of its terms."""
     if data not in PAPER_ETA:
-        return HashNetwork(BITS, preset=preset)
+        return HashNetwork(bits, preset=preset)
     first, second, third = (0.0 if term == left_out else eta for term, eta in enumerate(PAPER_ETA[data]))
     total = first + second + third
-    return HashNetwork(BITS, preset=preset, eta=(first / total, second / total, third / total))
+    return HashNetwork(bits, preset=preset, eta=(first / total, second / total, third / total))
 
 
 #: Makes the hash function of a way, for the data set of a name.

@@ -38,11 +38,14 @@ SPACING = 1.5  # least factor between two points of a curve that get a marker
 SHARES = (0.1, 0.02)  # shares of the corpus at which the tables read the curves
 MEASURES = ("nDCG@10", "recall@10")
 
+#: Presets whose embeddings are hashed, with the folder of their cells and the ways that are measured.
+PRESETS = {"default": "hashing", "paper": "hashing+paper"}
+
 Curves = dict[tuple[str, str], list[Point]]
 
 
 def measure(lab: Lab) -> None:
-    """Measure one cell per data set and way, all on the embeddings of the same model."""
+    """Measure one cell per preset, data set and way, those of a preset and set on the embeddings of the same model."""
 
     @lru_cache(maxsize=1)
     def embedded(fit: Fit) -> tuple[Vectors, Vectors, Relevance]:
@@ -56,17 +59,19 @@ def measure(lab: Lab) -> None:
         return {"points": curve(way, fit.data, *embedded(fit))}
 
     pieces = []
-    for data in lab.data:
-        fit = Fit(data=data, method="self")
-        for way in WAYS if lab.wanted(fit) else ():
-            config = lab.piece_config("hashing", fit, way=way)
-            pieces.append(Piece(f"{data}/hashing/{way}", config, partial(look, fit, way)))
+    for preset, folder in PRESETS.items():
+        for data in lab.data:
+            fit = Fit(data=data, method="self", preset=preset)
+            for way in WAYS if lab.wanted(fit) else ():
+                config = lab.piece_config("hashing", fit, way=way)
+                pieces.append(Piece(f"{data}/{folder}/{way}", config, partial(look, fit, way)))
     lab.run_pieces(pieces)
 
 
-def curves(measured: Measured) -> Curves:
-    """Return the points by data set and way, in the order of the legend."""
-    found = {(c["data"], c["way"]): r["points"] for c, r in measured.pieces["hashing"] if "points" in r}
+def curves(measured: Measured, preset: str = "default") -> Curves:
+    """Return the points of a preset's embeddings by data set and way, in the order of the legend."""
+    pieces = [(c, r) for c, r in measured.pieces["hashing"] if c["preset"] == preset and "points" in r]
+    found = {(c["data"], c["way"]): r["points"] for c, r in pieces}
     return {(data, way): found[data, way] for data in measured.data for way in WAYS if (data, way) in found}
 
 
@@ -98,8 +103,21 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             "dash means that a curve does not reach this share or is not measured. Where two ways are compared, a "
             "curve that does not reach the share counts as lower, and a set where neither reaches it is left out.",
             *(_table(found, share, measure) for share in SHARES for measure in MEASURES),
+            *_of_paper(measured),
         ]
     )
+
+
+def _of_paper(measured: Measured) -> list[str]:
+    """Return the same tables for the embeddings of preset `paper`."""
+    found = curves(measured, "paper")
+    if not found:
+        return []
+    return [
+        "### On the embeddings of `self (paper)`",
+        "The same tables, for vectors that the paper's model gives (seed 0, corpus seen).",
+        *(_table(found, share, measure) for share in SHARES for measure in MEASURES),
+    ]
 
 
 def _table(found: Curves, share: float, measure: str) -> str:
@@ -130,44 +148,49 @@ def at_share(points: list[Point], share: float, measure: str = MEASURES[0]) -> f
 
 def findings(measured: Measured) -> list[Finding]:
     """Return the paper's claims about hashing, checked at the first of `SHARES`, and our trees everywhere."""
-    found = curves(measured)
-
-    def above(first: str, second: str, share: float = SHARES[0], measure: str = MEASURES[0]) -> tuple[int, int]:
-        """Return on how many sets the first is higher, and how many sets at least one of the two curves reaches."""
-        pairs = [
-            [
-                np.nan_to_num(100 * at_share(found.get((d, way), []), share, measure), nan=-1.0)
-                for way in (first, second)
-            ]
-            for d in measured.data
-            if (d, first) in found and (d, second) in found
-        ]
-        reached = [(mine, theirs) for mine, theirs in pairs if max(mine, theirs) >= 0]
-        return sum(mine - theirs >= DIFFERENT for mine, theirs in reached), len(reached)
-
     at = f"with {100 * SHARES[0]:g} % compared"
-    learned = {
-        f"{at}, the paper's objective is above hyperplanes on": above("paper", "hyperplanes"),
-        "the default objective is above hyperplanes on": above("default", "hyperplanes"),
-        "ITQ is above hyperplanes on": above("rotation", "hyperplanes"),
-        **{
-            f"our median trees are above hyperplanes in {measure} with {100 * share:g} % compared on": above(
-                "trees", "hyperplanes", share, measure
-            )
-            for share in SHARES
-            for measure in MEASURES
-        },
-        "multi-probe is above ITQ without further buckets on": above("multi-probe", "rotation"),
-    }
-    terms = {
-        f"the whole objective is above the one {NAMES[way]} on": above("paper", way)
-        for way in WAYS
-        if way.startswith("paper-")
-    }
+    learned: list[str] = []
+    terms: list[str] = []
+    for preset in PRESETS:
+        found = curves(measured, preset)
+        objectives = {
+            f"{at}, the paper's objective is above hyperplanes on": _above(found, "paper", "hyperplanes"),
+            "the default objective is above hyperplanes on": _above(found, "default", "hyperplanes"),
+            "ITQ is above hyperplanes on": _above(found, "rotation", "hyperplanes"),
+            **{
+                f"our median trees are above hyperplanes in {measure} with {100 * share:g} % compared on": _above(
+                    found, "trees", "hyperplanes", share, measure
+                )
+                for share in SHARES
+                for measure in MEASURES
+            },
+            "multi-probe is above ITQ without further buckets on": _above(found, "multi-probe", "rotation"),
+        }
+        ablations = {
+            f"the whole objective is above the one {NAMES[way]} on": _above(found, "paper", way)
+            for way in WAYS
+            if way.startswith("paper-")
+        }
+        for said, counts in ((learned, objectives), (terms, ablations)):
+            if any(total for _, total in counts.values()):
+                said.append(f"on the embeddings of `self ({preset})`: {counted(counts)}")
     return [
-        Finding("With equal comparisons, the learned hash is better than random hyperplanes.", counted(learned)),
-        Finding("Each term of the objective helps, η1 most.", f"{at}, {counted(terms)}" if counted(terms) else ""),
+        Finding("With equal comparisons, the learned hash is better than random hyperplanes.", "; ".join(learned)),
+        Finding("Each term of the objective helps, η1 most.", f"{at}, {'; '.join(terms)}" if terms else ""),
     ]
+
+
+def _above(
+    found: Curves, first: str, second: str, share: float = SHARES[0], measure: str = MEASURES[0]
+) -> tuple[int, int]:
+    """Return on how many sets the first is higher, and how many sets at least one of the two curves reaches."""
+    pairs = [
+        [np.nan_to_num(100 * at_share(found[data, way], share, measure), nan=-1.0) for way in (first, second)]
+        for data, measured_way in found
+        if measured_way == first and (data, second) in found
+    ]
+    reached = [(mine, theirs) for mine, theirs in pairs if max(mine, theirs) >= 0]
+    return sum(mine - theirs >= DIFFERENT for mine, theirs in reached), len(reached)
 
 
 def _draw(found: Curves, folder: Path) -> None:

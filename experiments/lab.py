@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from experiments.cutting import Cut, cut_queries
 from experiments.outcomes import facts, failure, figures, learning_curve
-from experiments.plan import BUDGETS, Fit, View, starts_other_work, views
+from experiments.plan import Fit, View, starts_other_work, views
 from experiments.result_cells import Config, Result, ResultCells
 from experiments.variants import VARIANTS, preset_for, variant
 from experiments.versions import versions_of
@@ -100,16 +100,12 @@ class Lab:
 
     def fit_config(self, fit: Fit) -> Config:
         """Return everything that a fitted method depends on."""
-        found = {**fit.model_dump(), "content": self._content(fit.data), "max_seconds": self.budget(fit)}
+        found = {**fit.model_dump(), "content": self._content(fit.data), "max_seconds": self.max_seconds}
         if fit.variant:
             found["settings"] = VARIANTS[fit.variant][1]
         if fit.method in SECOND_STAGES:
             found["second_stage"] = SECOND_STAGE
         return _versioned(found)
-
-    def budget(self, fit: Fit) -> float:
-        """Return the most seconds of training; a second stage gets a share of them on top of its first stage."""
-        return self.max_seconds * BUDGETS.get(fit.preset, 1.0)
 
     def _content(self, data: str) -> str:
         if data not in self._contents:
@@ -224,6 +220,10 @@ class Lab:
         """Return a fitted method with some settings of its own, and what fitting took. It is not kept."""
         return self._trained(fit, methods.make(fit.method, fit.preset, **settings), self.max_seconds, {})
 
+    def trained(self, fit: Fit, model: RelevanceModel, budget: float) -> RelevanceModel:
+        """Return a model of the caller's own, trained on the task of a fit. It is not kept."""
+        return self._trained(fit, model, budget, {})[0]
+
     def _fit(self, fit: Fit) -> tuple[RelevanceModel, Result]:
         return self._trained(fit, *self._untrained(fit))
 
@@ -253,13 +253,13 @@ class Lab:
         """Return a new model, its budget, and what its first stage (the SelfAttention of the same fit) has taken."""
         preset = preset_for(fit.preset, fit.data)
         if fit.variant:
-            return variant(fit.variant, fit.data), self.budget(fit), {}
+            return variant(fit.variant, fit.data), self.max_seconds, {}
         if fit.method in SECOND_STAGES:
             first, spent = self.fitted(fit.model_copy(update={"method": "self"}))
             assert isinstance(first, SelfAttention)
             model = methods.make(fit.method, preset, first_stage=first)
-            return model, SECOND_STAGE * self.budget(fit), spent
-        return methods.make(fit.method, preset), self.budget(fit), {}
+            return model, SECOND_STAGE * self.max_seconds, spent
+        return methods.make(fit.method, preset), self.max_seconds, {}
 
 
 def _versioned(config: Config) -> Config:

@@ -67,8 +67,8 @@ class Measured:
 
     @property
     def data(self) -> list[str]:
-        """The names of the data sets."""
-        return sorted({config["data"] for config in self.configs})
+        """The names of the data sets; simulated data have an experiment of their own."""
+        return sorted({config["data"] for config in self.configs if config.get("experiment") != "simulated"})
 
     @property
     def seeds(self) -> int:

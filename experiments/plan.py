@@ -17,8 +17,6 @@ DETERMINISTIC = frozenset({"histogram", "mass", "sharp", "udtw"})
 SHORTENED = frozenset({"histogram", "histogram-metric", "rank-rmtpp", "rank-thp", *MODELS})
 #: Presets of the models, in the order of the rows.
 PRESETS = ("paper-literal", "paper", "default")
-#: Budgets of presets, as multiples of the usual one. `paper` stops by itself, when validation stops rising.
-BUDGETS = {"paper": 2.0}
 CORPORA: tuple[Condition, ...] = ("seen", "unseen")
 
 

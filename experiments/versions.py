@@ -4,8 +4,8 @@ A cell is fresh while its versions are those of today. There is one for each of 
 
 - `method`: the method that was fitted, `RelevanceModel.version_of` its preset;
 - `protocol`: who is asked and what is ranked, `neuroseqret.evaluation.protocol.PROTOCOL_VERSION`;
-- `cutting`, `hashing`, `qualitative`, `unwarping`, `runtime`, `training-time`: the way in which an experiment looks at
-  a fitted method, in `LOOKS` below;
+- `data`, `cutting`, `hashing`, `algorithm`, `cross-ablation`, `qualitative`, `unwarping`, `runtime`, `training-time`,
+  `simulated`, `diagnosis`: the way in which an experiment looks at a fitted method, in `LOOKS` below;
 - `hash`: the hash function of a curve, `HashFunction.version`.
 
 tests/golden fails when a figure moves and its version does not, except for `runtime` and `training-time`, which
@@ -21,7 +21,19 @@ from neuroseqret.evaluation.protocol import PROTOCOL_VERSION
 from neuroseqret.methods import method_class
 
 #: Versions of the ways to look at a fitted method.
-LOOKS = {"cutting": 1, "hashing": 2, "qualitative": 1, "unwarping": 1, "runtime": 1, "training-time": 1}
+LOOKS = {
+    "data": 1,
+    "cutting": 1,
+    "hashing": 2,
+    "algorithm": 1,
+    "cross-ablation": 1,
+    "qualitative": 1,
+    "unwarping": 1,
+    "runtime": 1,
+    "training-time": 1,
+    "simulated": 1,
+    "diagnosis": 1,
+}
 
 
 def versions_of(config: dict[str, Any]) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,17 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return work_units.scheduler(config, log)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _methods_of_a_test_file_stay_in_it() -> Iterator[None]:
+    """A method that a file registers for its tests is gone when the file is done: others list all methods."""
+    from neuroseqret.methods import registry
+
+    before = dict(registry.MODELS)
+    yield
+    registry.MODELS.clear()
+    registry.MODELS.update(before)
 
 
 def _data_folder() -> Path:

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from experiments import ablation, hash_curve, plan, training_time
+from experiments import (
+    ablation,
+    algorithm,
+    algorithm_run,
+    cross_ablation,
+    diagnosis,
+    hash_curve,
+    neural_process,
+    plan,
+    simulated,
+    training_time,
+)
 from experiments.plan import Fit, View
 from experiments.result_cells import ResultCells
 from experiments.variants import variant_fit
@@ -45,18 +56,30 @@ def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: i
     for fit in plan.accuracy(data, seeds):
         for view in plan.views(fit):
             values = np.clip(rng.normal(quality[fit.method, fit.preset], 0.2, 40), 0, 1)
-            put(cells, fit, view, ranking(values, by_query=view == View()))
+            result = ranking(values, by_query=view == View())
+            if fit.preset == "paper" and view == View():
+                points = [[10.0 * k, 0.5 / k, 0.3 + 0.02 * k] for k in range(1, 5)]
+                result["curve"] = {"judged_by": "AP", "points": points}
+            put(cells, fit, view, result)
     for name in (*ablation.PAPER, *ablation.DEFAULT):
         for one in data:
             if variant_fit(one, name).variant:
                 put(cells, variant_fit(one, name), View(), ranking(np.clip(rng.normal(0.5, 0.2, 40), 0, 1)))
     for one in data:
+        for seed in range(seeds):
+            put(cells, neural_process.fit_of(one, seed), View(), ranking(np.clip(rng.normal(0.9, 0.1, 40), 0, 1)))
+        piece(cells, "data", Fit(data=one, method="random"), "data", SIZES)
+        inside = dict.fromkeys(diagnosis.ROWS, 30.0)
+        piece(cells, "diagnosis", Fit(data=one, method="self", preset="paper"), "self", inside)
         fit = Fit(data=one, method="self")
         for place, way in enumerate(hash_curve.WAYS):
             shares = [1.0] if way == "exhaustive" else [0.9, 0.3, 0.1, 0.03, 0.005]
             kept = [0.8 - 0.05 * place * (1 - share) for share in shares]
             points = [{"compared": s, "nDCG@10": k, "recall@10": k / 0.8} for s, k in zip(shares, kept, strict=True)]
             piece(cells, "hashing", fit, way, {"points": points}, way=way)
+            paper = fit.model_copy(update={"preset": "paper"})
+            piece(cells, "hashing", paper, f"paper-{way}", {"points": points}, way=way)
+        _of_second_stages(cells, Fit(data=one, method="cross", preset="paper"), rng)
         piece(cells, "runtime", fit, "index", INDEX)
         piece(cells, "qualitative", fit, "self", _example(rng))
     for one in (name for name in data if name in training_time.DATA):
@@ -65,11 +88,41 @@ def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: i
             for seconds in (training_time.SHORT, training_time.LONG):
                 result = ranking([0.3 + 0.05 * place] * 40, by_query=False) | {"fit_cpu_seconds": seconds}
                 piece(cells, "training-time", fit, f"{method}-{seconds:g}", result, seconds=seconds)
+    for kind, rows in simulated.ROWS.items():
+        for place, name in enumerate(rows):
+            fit = Fit(data=f"simulated {kind}", method="self", preset="paper", variant=name)
+            curves = {
+                way: [{"compared": 0.5, "nDCG@10": 0.7}, {"compared": 0.01, "nDCG@10": 0.2}] for way in simulated.HASHES
+            }
+            result = ranking([0.5 - 0.1 * place] * 5, by_query=False) | {"curves": curves}
+            piece(cells, "simulated", fit, name, result)
     for name in ("paper-literal", "unwarping"):
         piece(cells, "unwarping", variant_fit(data[0], name), name, _unwarped(rng), model=name)
     return cells
 
 
+def _of_second_stages(cells: ResultCells, fit: Fit, rng: np.random.Generator) -> None:
+    """Put cells of Algorithm 1 and of the ablation of CrossAttn."""
+    for base, orders in algorithm.BASES.items():
+        names = [f"{measure} {order}" for measure in algorithm.MEASURES for order in orders]
+        for way in ("exhaustive", *(algorithm_run.WAYS if base == "self" else algorithm.OWN_WAYS)):
+            lengths = [{}] if way == "exhaustive" else [{"L": length} for length in algorithm_run.LENGTHS]
+            points = [
+                {**length, "compared": 1 / (1 + place), **dict.fromkeys(names, 0.7 - 0.02 * place)}
+                for place, length in enumerate(lengths)
+            ]
+            piece(cells, "algorithm", fit, f"{base}-{way}", {"points": points}, base=base, way=way)
+    values = {name: rng.integers(2000, 9000, 40).tolist() for name in cross_ablation.SCORES}
+    for unwarp in (True, False):
+        names = [name for name in values if (name == cross_ablation.WITHOUT_U) != unwarp]
+        result = {"ten_thousandths": {name: values[name] for name in names}}
+        piece(cells, "cross-ablation", fit, str(unwarp), result, unwarp=unwarp)
+
+
+SIZES = {
+    **{"events": 50000, "marks": 5, "sequences": 1234, "queries": 50, "relevant": 30.5},
+    **{"relevant_share": 0.025, "relevant_share_of_lists": 0.03},
+}
 INDEX = {
     "sequences": 1000,
     "events": 50000,

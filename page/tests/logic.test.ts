@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EMPTY, read, write, type State } from "../src/logic/address";
-import { anchor, fit, grouped, rank, titleOf } from "../src/logic/align";
+import { anchor, factsOf, fit, grouped, rank, titleOf } from "../src/logic/align";
 import { explanationOf, findWhere, partOf, queryOf, sequenceOf, whereText } from "../src/logic/api";
 import { Marks, OTHER, SLOTS } from "../src/logic/marks";
 import { parsePasted, PasteError } from "../src/logic/paste";
@@ -63,6 +63,11 @@ describe("align", () => {
     expect(rank(hits, "score").map((one) => one.id)).toEqual(["a", "b", "c"]);
     expect(grouped(hits, "group").map((group) => [group.name, group.hits.length])).toEqual([["y", 2], ["x", 1]]);
     expect(titleOf({ id: "a", metadata: { title: " " } })).toBe("a");
+  });
+
+  it("says what the title has not said", () => {
+    const metadata = { title: "The Boy's Jig", source: "boys jig", place: "Cork", empty: "", none: null, town: "cork" };
+    expect(factsOf({ id: "a", group: "jig", metadata })).toEqual([["group", "jig"], ["place", "Cork"]]);
   });
 });
 

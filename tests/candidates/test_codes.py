@@ -113,3 +113,14 @@ def test_mistakes_are_one_clear_line(tmp_path):
     save_file({"a": np.zeros(1)}, tmp_path / "newer", metadata=head)
     with pytest.raises(UserError, match="format version 99"):
         load_hash(tmp_path / "newer")
+
+
+def test_signs_of_planes_and_of_the_network_are_the_naive_ones():
+    v = unit(np.random.default_rng(2), 60)
+    planes = make_hash("hyperplanes", 12).fit(v, seed=1)
+    network = make_hash("network", 12, **OPTIONS["network"]).fit(v, seed=1)
+    layers = [tensor.numpy().tolist() for tensor in network.network.state_dict().values()]
+    for row in range(5):
+        assert (planes.margins(v[row : row + 1])[0] > 0).tolist() == naive.plane_signs(v[row], planes.normals.T)
+        expected = naive.network_signs(v[row].tolist(), *layers)
+        assert (network.margins(v[row : row + 1])[0] > 0).tolist() == expected

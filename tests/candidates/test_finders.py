@@ -92,6 +92,8 @@ def test_rows_saved_in_order_are_those_of_numpy(tmp_path):
         ({"fraction": 0.0}, "fraction must be above 0"),
         ({"at_least": 0}, "at_least 1 or more"),
         ({"hash": "rotation", "hash_preset": "paper"}, "hash_preset works with the hash 'network' only"),
+        ({"hash": "trees", "hash_eta": (0.4, 0.3, 0.3)}, "hash_eta works with the hash 'network' only"),
+        ({"hash_eta": (0.4, 0.3, 0.4)}, "eta must be three weights that are not negative and sum to 1"),
         ({"tables": 256}, "must be 1 to 255"),
     ],
 )
@@ -105,6 +107,7 @@ def test_settings_that_cannot_be_used_are_refused(options, words):
     [
         ({"candidates": "buckets"}, "trees", 160),
         ({"candidates": "buckets", "hash_preset": "paper"}, "network", 64),
+        ({"candidates": "buckets", "hash_eta": (0.5, 0.25, 0.25)}, "network", 64),
         ({"candidates": "buckets", "hash": "hyperplanes"}, "hyperplanes", 64),
         ({"candidates": "hamming"}, "network", 64),
         ({}, "network", 64),

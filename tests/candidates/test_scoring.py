@@ -9,7 +9,7 @@ from naive import index as naive
 from neuroseqret.candidates import Cells
 from neuroseqret.candidates import scoring as kernels
 from neuroseqret.candidates.finder import ALL
-from neuroseqret.candidates.scoring import best_in_cells, best_in_runs, best_rows
+from neuroseqret.candidates.scoring import BRIEF, best_in_cells, best_in_runs, best_rows, unless_brief
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -50,6 +50,27 @@ def test_visiting_cells_equals_scoring_their_runs(masked):
             assert (kept, compared) == expected
             assert rows[:kept].tolist() == again[:kept].tolist()
             assert scores[:kept].tolist() == others[:kept].tolist()
+
+
+def test_short_work_is_done_with_pythons_lock_held_and_gives_the_same():
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(300, 8)).astype(np.float32)
+    cells, order = Cells.build(vectors, 20)
+    matrix, query = vectors[order], vectors[7]
+    for kernel, given in (
+        (best_rows, (rng.permutation(300)[:90].astype(np.int32),)),
+        (best_in_runs, (np.array([30, 0]), np.array([45, 12]))),
+        (best_in_cells, (cells.centres, cells.offsets, 60)),
+    ):
+        assert unless_brief(kernel, BRIEF + 1) is kernel
+        held = unless_brief(kernel, BRIEF)
+        assert kernel.targetoptions["nogil"]
+        assert not held.targetoptions.get("nogil")
+        answers = []
+        for one in (kernel, held):
+            rows, scores = np.zeros(15, np.int32), np.zeros(15, np.float32)
+            answers.append((one(matrix, query, *given, ALL, scores, rows), rows.tolist(), scores.tolist()))
+        assert answers[0] == answers[1]
 
 
 def test_long_lists_are_in_the_same_order_as_short_ones():

@@ -16,6 +16,7 @@ from neuroseqret.index import Index
 from neuroseqret.methods.registry import make
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.readers import write
+from neuroseqret.training.task import TrainingTask
 from simulated import simulate_retrieval
 
 COMMANDS = {
@@ -24,6 +25,7 @@ COMMANDS = {
     "add": "index add index queries.parquet",
     "search": "search index queries.parquet",
 }
+FIT = "fit queries.parquet --model histogram-metric --out new --max-seconds 1"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,7 @@ def test_vectors_are_computed_on_the_device(
     assert "Cannot copy out of meta tensor" in str(found)
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS.values(), FIT], ids=[*COMMANDS, "fit"])
 @pytest.mark.parametrize(("device", "line"), [("cuda", "finds no 'cuda' device"), ("tpu", "no device is called 'tpu'")])
 def test_an_absent_device_is_one_line(
     command: str, device: str, line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -70,6 +72,19 @@ def test_an_absent_device_is_one_line(
     assert "\n" not in str(found)
     assert not (folder / "new").exists()
     assert not (folder / "vectors.parquet").exists()
+
+
+def test_training_is_on_the_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    moved: list[object] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(TrainingTask, "of", lambda *_, device, **__: moved.append(device) or stop())
+    found = failure(FIT.replace("--out new", f"--out {tmp_path / 'new'}"), "cuda")
+    assert isinstance(found, KeyError)
+    assert moved == ["cuda"]
+
+
+def stop() -> None:
+    raise KeyError("far enough")
 
 
 def test_the_cpu_gives_the_same_vectors(folder: Path, tmp_path: Path) -> None:

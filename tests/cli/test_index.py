@@ -77,6 +77,7 @@ def test_every_setting_of_python_is_an_option(searchable: Path, tmp_path: Path) 
         "at_least": 5,
         "hash": "hyperplanes",
         "hash_preset": None,
+        "hash_eta": None,
         "bits": 32,
         "tables": 4,
         "table_bits": 6,

@@ -264,12 +264,6 @@ def test_sampled_lists_of_a_second_stage_are_scored_as_if_one_by_one(lab, monkey
     assert next(lab._measure(fit, [view]))["measures"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_paper_gets_twice_the_budget_and_its_cells_say_so(lab):
-    usual, longer = (Fit(data="first", method="self", preset=preset) for preset in ("paper-literal", "paper"))
-    assert lab.fit_config(longer)["max_seconds"] == 2 * lab.fit_config(usual)["max_seconds"] == 2 * lab.max_seconds
-    assert lab._untrained(longer)[1] == 2 * lab._untrained(usual)[1]
-
-
 def test_variants_are_made_from_their_preset_with_the_papers_values_for_its_sets(lab):
     (model, budget, before), (paper, _, _) = (
         lab._untrained(variant_fit("audio", name)) for name in ("hinge-loss", "paper-literal-kernel-only")

@@ -12,6 +12,7 @@ from experiments import (
     accuracy,
     hashing,
     lengths,
+    neural_process,
     queries,
     results_document,
     runtime,
@@ -218,6 +219,20 @@ def test_ablation_is_of_the_first_seed(by_hand, tmp_path):
     assert "with unwarping" not in part  # not measured
 
 
+def test_the_neural_process_is_compared_over_the_seeds_that_both_have(tmp_path):
+    cells = ResultCells(tmp_path)
+    for seed, value in enumerate((0.5, 0.6, 0.9)):
+        put(cells, Fit(data="toy", method="self", seed=seed, corpus="unseen"), View(), ranking([value] * 60))
+    for seed in (0, 1):
+        put(cells, neural_process.fit_of("toy", seed), View(), ranking([0.5] * 60))
+    text = neural_process.report(Measured(cells))
+    assert cell(text, "toy", "seeds") == "2"
+    assert cell(text, "toy", "MAP: default") == "55.0 ± 7.1"
+    assert cell(text, "toy", "neural") == "50.0 ± 0.0"
+    assert cell(text, "toy", "difference") == "−5.0▼"
+    assert "adds nothing significant; it takes away significantly on toy (MAP −5.0) and toy (nDCG@10 −5.0)." in text
+
+
 def test_shares_of_queries():
     np.testing.assert_allclose(queries.shares(np.array([5.0, 0.05, 0.0, -0.05, -3.0])), (0.2, 0.6, 0.2))
 
@@ -314,7 +329,8 @@ def test_the_document_is_made_of_cells_alone_and_the_same_each_time(full, measur
     assert "0 of 0" not in text
     assert "Not measured yet" not in text
     figures = sorted(p.name for p in (tmp_path / "a" / "figures").iterdir())
-    assert figures == ["hashing.png", "qualitative.png", "queries.png", "training-time.png", "unwarping.png"]
+    names = ("algorithm", "hashing", "learning-curves", "qualitative", "queries", "training-time", "unwarping")
+    assert figures == [f"{name}.png" for name in names]
     for name in figures:
         assert f"](figures/{name})" in text
         assert (tmp_path / "a" / "figures" / name).stat().st_size < 600_000

@@ -63,7 +63,7 @@ def main() -> None:
         corpus.mkdir(exist_ok=True)
         for place, known in enumerate(target.seeds):
             (corpus / str(place)).write_bytes(known)
-        words = [f"-atheris_runs={number}", f"-runs={number}", f"-seed={seed + 1}", "-max_len=65536", "-rss_limit_mb=0"]
+        words = [f"-atheris_runs={number}", f"-runs={number}", f"-seed={seed + 1}", "-max_len=8192", "-rss_limit_mb=0"]
         words += ["-timeout=0"]  # `attempt` has its own limit
         atheris.Setup([sys.argv[0], *words, str(corpus)], attempt, internal_libfuzzer=True)
         atheris.Fuzz()

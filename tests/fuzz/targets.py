@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import shutil
 import tempfile
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 import neuroseqret as nsr
-from fuzz import made
+from fuzz import index_files, made, served
 from neuroseqret import methods
 from neuroseqret.errors import UserError
 from neuroseqret.index.config import read_config
@@ -42,7 +43,9 @@ class Target:
 @cache
 def room() -> Path:
     """A folder of this process for the files that targets read."""
-    return Path(tempfile.mkdtemp(prefix="neuroseqret-fuzz-"))
+    made = tempfile.mkdtemp(prefix="neuroseqret-fuzz-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
 
 
 def some_sequences() -> nsr.EventSequences:
@@ -172,6 +175,23 @@ def _made() -> dict[str, Callable[[bytes], None]]:
     }
 
 
+def _of_files(
+    make: Callable[[Path, Embedder, nsr.EventSequences], tuple[Callable[[bytes], None], index_files.Changed]],
+) -> Target:
+    run, changed = make(Path(tempfile.mkdtemp(dir=room())), _embedder(), some_sequences())
+    return Target(run, changed.seeds)
+
+
+def _http() -> dict[str, Target]:
+    """Return requests that were changed, and requests that the OpenAPI document allows."""
+    server = served.Served(room() / "served", _embedder(), some_sequences())
+    allowed = made.from_bytes(server.requests(), server.ask)
+    return {
+        "http": Target(server.ask, served.seeds(some_sequences())),
+        "http-made": Target(allowed, made.seeds(partial(_is_data, Target(allowed, ())))),
+    }
+
+
 def _texts(values: list[str]) -> tuple[bytes, ...]:
     return tuple(value.encode() for value in values)
 
@@ -190,7 +210,10 @@ def targets() -> dict[str, Target]:
     return (
         readers
         | structured
+        | _http()
         | {
+            "index-structure": _of_files(index_files.of_structures),
+            "index-store": _of_files(index_files.of_store),
             "read-sniffed": Target(_sniffed, seeds),
             "trec-qrels": Target(_trec(read_qrels), (b"q 0 d 1\nq 0 e 0\n",)),
             "trec-run": Target(_trec(read_run), (b"q Q0 d 1 2.5 t\nq Q0 e 2 -1e3 t\n",)),

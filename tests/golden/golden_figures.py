@@ -63,7 +63,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "self fisher all": _made("self", "neural", vector={"fisher": "all"}, encoder={"width": 8}, **_METRIC),
     "self linear hinge": _made("self", projection=_LINEAR, loss={"kind": "hinge"}, **_METRIC),
     "self paper-literal": _made("self", "paper-literal", joint={"steps": 12}),
-    "self paper": _made("self", "paper", joint={"steps": 8}),
+    "self paper": _made("self", "paper", warm_up={"steps": 4}, joint={"steps": 8}),
     "cross": _made("cross", first="self", **_CROSS),
     "cross paper-literal": _made("cross", "paper-literal", _FIRST, **_LITERAL),
     "hash-cross": _made("hash-cross", first="self", **_CROSS),

@@ -36,7 +36,7 @@ def test_the_layout_on_disk_stays_so_that_older_indexes_open_without_a_rebuild(t
     current = folder / (folder / hot.CURRENT).read_text()
     assert sorted(file.name for file in current.iterdir()) == sorted([*EVERY, *files, "meta.json"])
     meta = json.loads((current / "meta.json").read_text())
-    assert sorted(meta) == ["check", "checks", "files", "last_serial", "layout", "method"]
+    assert sorted(meta) == ["check", "checks", "files", "last_serial", "layout", "method", "parts"]
     assert (meta["layout"], meta["method"]) == (2, candidates)
     assert sorted(meta["files"]) == sorted([*EVERY, *files])
 

@@ -64,6 +64,19 @@ def union(codes, positions, bits, code, margins, wanted=0, probes=0):
     return found
 
 
+def plane_signs(v, planes):
+    """sgn(u_r . v) of every plane u_r, as True for +1."""
+    return [sum(float(a) * float(b) for a, b in zip(u, v, strict=True)) > 0 for u in planes]
+
+
+def network_signs(v, first, first_bias, last, last_bias):
+    """sgn(Lambda(v)): a linear layer, ReLU, a linear layer, unit by unit."""
+    inner = [
+        max(0.0, sum(w * x for w, x in zip(row, v, strict=True)) + b) for row, b in zip(first, first_bias, strict=True)
+    ]
+    return [sum(w * x for w, x in zip(row, inner, strict=True)) + b > 0 for row, b in zip(last, last_bias, strict=True)]
+
+
 def paper_objective(h, eta):
     """The paper's equation, sum by sum."""
     n, r = len(h), len(h[0])

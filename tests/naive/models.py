@@ -41,7 +41,8 @@ def hawkes_states(encoder, inputs):
     """States of the first sequence of the inputs under the Transformer Hawkes Process, wave by wave."""
     rows, clock = [encoder.begin], [0.0]
     for i in range(int(inputs.mask[0].sum())):
-        rows.append(encoder.mark.weight[min(int(inputs.marks[0, i]), encoder.marks)])
+        mark = encoder.mark.weight[min(int(inputs.marks[0, i]), encoder.marks)]
+        rows.append(mark + encoder.gap.weight[:, 0] * inputs.gaps[0, i] + encoder.gap.bias)
         clock.append(float(inputs.times[0, i]))
     half, width = encoder.begin.numel() // 2, encoder.begin.numel()
     angles = [[t / 10000 ** (2 * j / width) for j in range(half)] for t in clock]
@@ -121,6 +122,12 @@ def fisher_vectors(scores):
     roots = [math.sqrt(np.mean([row[k] ** 2 for row in scores])) for k in range(len(scores[0]))]
     white = [[g / root if root else 0.0 for g, root in zip(row, roots, strict=True)] for row in scores]
     return np.array([np.array(row) / math.sqrt(sum(x * x for x in row)) for row in white])
+
+
+def relevance(of_query, of_candidate, gamma, delta_t, delta_x):
+    """s = kappa + gamma Sim with kappa = v(U(q)) . v(c) and Sim = -Delta_t - Delta_x."""
+    kappa = sum(float(a) * float(b) for a, b in zip(of_query, of_candidate, strict=True))
+    return kappa + gamma * (-delta_t - delta_x)
 
 
 def projection(projection, vector):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 
 import pytest
 
 import neuroseqret as nsr
 from neuroseqret.data.gaps import TimeUnitWarning
+from neuroseqret.serving import shapes
 from serving.running_server import RunningServer
 
 
@@ -175,3 +178,12 @@ def test_times_in_another_unit_come_back_with_a_warning(server, index, served_da
         for verb in (remote.search, remote.add):
             with pytest.warns(TimeUnitWarning, match="times longer than"):
                 verb(slow)
+
+
+def test_every_body_and_answer_has_an_example_that_fits(server):
+    document = server.get("/openapi.json")
+    names = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document["paths"])))
+    assert len(names) >= 18
+    for name in names:
+        examples = document["components"]["schemas"][name]["examples"]
+        assert [getattr(shapes, name).model_validate(example) for example in examples]

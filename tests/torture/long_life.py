@@ -1,9 +1,12 @@
-"""One process that searches and commits for a long time: memory, open files and threads stay level.
+"""One process that searches and commits for a long time: memory, open files and threads stay level, searches stay fast.
 
-    python tests/torture/long_life.py [--searches 1000000] [--commits 10000] [--minutes 60]
+    python tests/torture/long_life.py [--searches 1000000] [--commits 10000]
 
-Each commit adds, replaces or removes some sequences; the store is compacted now and then. Figures are taken at equal
-distances and compared with those of the first tenth, in which everything is loaded. Results are in results/life.json.
+It lives in laps. In the quiet part of a lap one thread searches. In the busy part another thread commits meanwhile: it
+adds, replaces and removes few sequences at a time, now and then thousands, and compacts the store, so that the search
+structure is rebuilt again and again. What the process holds is noted after every lap and compared with the most of the
+first tenth, in which everything is loaded. The time of every search is kept. Results are in results/life.json, and
+docs/reliability.md shows them.
 """
 
 from __future__ import annotations
@@ -20,18 +23,28 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import numpy as np
+import numpy.typing as npt
+
+import reliability_page
 from naive.index import TinyEmbedder, some_sequences
 from neuroseqret import methods
 from neuroseqret.index import Index
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "life.json"
 PROCESS = Path("/proc/self")
-SAMPLES = 20
-BATCH, COMPACT_EVERY = 10, 50  # sequences of a commit; commits
+LAPS = 20
+ROWS, BATCH, BULK = 20_000, 10, 2000  # sequences at the start, of a commit, of a commit now and then
+BULK_EVERY, COMPACT_EVERY = 50, 250  # commits
+PAUSE = 0.0003  # seconds between two searches beside commits: a thread that never rests keeps Python's lock for itself
+TURN = 0.0005  # seconds that a thread may compute before another one goes on: what the server sets, Python takes 5 ms
+QUIET, BUSY, REBUILD = 0, 1, 2  # what goes on when a search begins: nothing, commits, commits and a rebuild
+PARTS = {QUIET: "quiet", BUSY: "commits", REBUILD: "rebuilds"}
+Millis = npt.NDArray[np.float32]
 
 
 class Figures(NamedTuple):
@@ -63,26 +76,93 @@ def _threads() -> int:
     return len(os.listdir(PROCESS / "task")) if PROCESS.is_dir() else threading.active_count()
 
 
-def live(index: Index, searches: int, commits: int, end: float) -> Iterator[Figures]:
-    """Search and commit in turn until all is done or the time is over; give figures now and then."""
-    queries, per_commit = some_sequences(64, seed=9, prefix="q"), max(1, searches // commits)
-    for commit in range(1, commits + 1):
-        match commit % 3:
-            case 0:
-                index.remove([f"a{commit - 2}-{at}" for at in range(BATCH)])
-            case 1:
-                index.add(some_sequences(BATCH, seed=commit, prefix=f"a{commit}-"))
-            case _:
-                index.upsert(some_sequences(BATCH, seed=commit))
-        if commit % COMPACT_EVERY == 0:
-            index.compact(grace=0)
-        for at in range(per_commit):
-            found = index.search(queries[(commit + at) % len(queries)])
-            assert len(found) == 10, found
-        if commit % max(1, commits // SAMPLES) == 0 or time.monotonic() > end:
-            yield holds(commit * per_commit, commit)
-        if time.monotonic() > end:
+class Life:
+    """A process that lives with one index."""
+
+    def __init__(self, index: Index, searches: int, commits: int, laps: int = LAPS) -> None:
+        self.index, self.searches, self.commits, self.laps = index, searches, commits, laps
+        self.queries = some_sequences(64, seed=9, prefix="q")
+        self.small = [some_sequences(BATCH, seed=seed, prefix=f"a{seed}-") for seed in range(8)]
+        self.other = [some_sequences(BATCH, seed=100 + seed) for seed in range(8)]  # replace s0 to s9
+        self.bulk = some_sequences(BULK, seed=200, prefix="b")
+        self.millis: Millis = np.full(4 * searches + 10_000, 0, np.float32)  # all of it from the start: nothing grows
+        self.during = np.full(len(self.millis), QUIET, np.int8)
+        self.searched = self.committed = 0
+        self._compacting = False
+        self._wrong: BaseException | None = None
+
+    def live(self) -> Iterator[Figures]:
+        """Live all laps; give the figures after each."""
+        self.index.watch()
+        for lap in range(1, self.laps + 1):
+            for _ in range(self.searches // (4 * self.laps)):
+                self._search(QUIET)
+            writer = threading.Thread(target=self._write, args=(self.commits * lap // self.laps,))
+            writer.start()
+            while writer.is_alive():
+                self._search(REBUILD if self._rebuilding() else BUSY)
+                time.sleep(PAUSE)
+            self.index.refresh(wait=True)
+            if self._wrong is not None:
+                raise self._wrong
+            while self.searched < self.searches * lap // self.laps:
+                self._search(QUIET)
+            yield holds(self.searched, self.committed)
+
+    def _search(self, part: int) -> None:
+        at = self.searched
+        begun = time.perf_counter()
+        found = self.index.search(self.queries[at % len(self.queries)])
+        spent = 1e3 * (time.perf_counter() - begun)
+        assert len(found) == 10, found
+        if at < len(self.millis):
+            self.millis[at], self.during[at] = spent, part
+        self.searched += 1
+
+    def _rebuilding(self) -> bool:
+        builder = self.index._reader._builder
+        return self._compacting or (builder is not None and builder.is_alive())
+
+    def _write(self, until: int) -> None:
+        try:
+            while self.committed < until:
+                self._commit(self.committed)
+                self.committed += 1
+        except BaseException as error:
+            self._wrong = error
+
+    def _commit(self, number: int) -> None:
+        """Make one commit. What one adds a later one removes, so the index stays as large as it was."""
+        if number % COMPACT_EVERY == COMPACT_EVERY - 1:
+            self._compacting = True
+            self.index.compact(grace=0)
+            self._compacting = False
+        if number % BULK_EVERY == BULK_EVERY - 1:
+            if number // BULK_EVERY % 2:
+                self.index.remove(self.bulk.ids.to_pylist())
+            else:
+                self.index.add(self.bulk)
             return
+        batch = number // 3 % len(self.small)
+        match number % 3:
+            case 0:
+                self.index.add(self.small[batch])
+            case 1:
+                self.index.upsert(self.other[batch])
+            case _:
+                self.index.remove(self.small[batch].ids.to_pylist())
+
+    def latency(self) -> dict[str, dict[str, float]]:
+        """Return number, median, 99 of 100, and most of the milliseconds of searches, by what went on."""
+        known = min(self.searched, len(self.millis))
+        found = {}
+        for part, name in PARTS.items():
+            times = self.millis[:known][self.during[:known] == part]
+            if len(times):
+                p50, p99 = np.quantile(times, [0.5, 0.99])
+                shown = {"p50": p50, "p99": p99, "max": times.max()}
+                found[name] = {"searches": len(times), **{key: round(float(value), 3) for key, value in shown.items()}}
+        return found
 
 
 def growth(figures: list[Figures]) -> dict[str, float]:
@@ -98,17 +178,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--searches", type=int, default=1_000_000)
     parser.add_argument("--commits", type=int, default=10_000)
-    parser.add_argument("--minutes", type=float, default=60.0, help="stop after this long")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="file to write the figures to")
     given = parser.parse_args()
     methods.MODELS["tiny"] = "naive.index:TinyEmbedder"
-    memory, figures = Path("/dev/shm"), list[Figures]()
+    sys.setswitchinterval(TURN)
+    memory, figures, begun = Path("/dev/shm"), list[Figures](), time.monotonic()
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        index = Index.create(TinyEmbedder(), Path(folder) / "index", some_sequences(2000))
-        for one in live(index, given.searches, given.commits, time.monotonic() + 60 * given.minutes):
+        index = Index.create(TinyEmbedder(), Path(folder) / "index", some_sequences(ROWS))
+        life = Life(index, given.searches, given.commits)
+        for one in life.live():
             figures.append(one)
-            print(one, flush=True)
-            found = {"last": f"{datetime.now(timezone.utc):%Y-%m-%d}", "growth": growth(figures)}
-            RESULTS.write_text(json.dumps(found | {"figures": [each._asdict() for each in figures]}, indent=1) + "\n")
+            found: dict[str, Any] = {
+                "last": f"{datetime.now(timezone.utc):%Y-%m-%d}",
+                "minutes": round((time.monotonic() - begun) / 60, 1),
+                "searches": one.searches,
+                "commits": one.commits,
+                "growth": growth(figures),
+                "latency": life.latency(),
+            }
+            print(one, json.dumps(found["latency"]), flush=True)
+            given.json.write_text(
+                json.dumps(found | {"figures": [each._asdict() for each in figures]}, indent=1) + "\n"
+            )
+        flaws = index.check()
+        assert not flaws, flaws
+    if given.json == RESULTS:
+        reliability_page.write()
 
 
 if __name__ == "__main__":

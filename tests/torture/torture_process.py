@@ -16,6 +16,7 @@ It imports everything once and opens no index itself, so that a fork is cheap. O
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import shutil
@@ -228,6 +229,9 @@ def main():
     # The first optimiser imports much of torch, which looks for a temporary folder: neither is part of a change.
     torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), 0.1)
     torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # what a fork does not look through stays shared with it
+    gc.disable()
     print("ready", flush=True)
     for line in sys.stdin:
         words = line.split()

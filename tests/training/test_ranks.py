@@ -57,7 +57,7 @@ def test_methods_that_cannot_share_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr(ranks, "number", lambda: 2)
     monkeypatch.setattr(ranks, "own", lambda: 0)
     with pytest.raises(UserError, match="the training of 'cross' cannot be shared by several processes"):
-        fit(folder, "cross", tmp_path / "model", None, "default", 0, None, None, False)
+        fit(folder, "cross", tmp_path / "model", None, "default", 0, None, None, [], None, False)
 
 
 def test_alone_nothing_is_shared():

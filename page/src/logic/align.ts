@@ -92,6 +92,19 @@ export function columnsOf(hits: Hit[]): string[] {
   return [...names].filter((name) => hits.some((hit) => hit.metadata[name] !== null));
 }
 
+/** What is worth a place beside the title: the group and metadata, without what has been said already. */
+export function factsOf(one: { id: string; group: string | null; metadata: Metadata }): [string, Value][] {
+  const all: [string, Value][] = [["group", one.group], ...Object.entries(one.metadata).filter(([name]) => !isTitle(name))];
+  const letters = (value: Value) => String(value ?? "").toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  const title = letters(titleOf(one));
+  const said = new Set([title]);
+  return all.filter(([name, value]) => {
+    const text = letters(value);
+    const inTitle = name !== "group" && text.length > 3 && title.includes(text);
+    return text !== "" && !inTitle && !said.has(text) && said.add(text);
+  });
+}
+
 /** The columns whose texts name a sequence best, in this order. */
 const TITLES = ["title", "name", "label"];
 

@@ -76,7 +76,7 @@ def train_contrastive(
         own = [("query", batch.queries), ("corpus", batch.pseudo), ("corpus", batch.corpus)]
         queries, pseudo, shown = (ranks.shared(partial(encode, role), rows) for role, rows in own)
         scores = torch.cat([queries, pseudo]) @ shown.T
-        positive, ignore = torch.from_numpy(batch.positive), torch.from_numpy(batch.ignore)
+        positive, ignore = (torch.from_numpy(table).to(scores.device) for table in (batch.positive, batch.ignore))
         return in_batch_softmax(scores, positive, settings.temperature, ignore)
 
     def validate(judged: Judged) -> float:

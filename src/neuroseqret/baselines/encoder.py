@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ Network = TypeVar("Network", bound=nn.Module)
 class EncoderBaseline(Embedder, Resumable, Generic[Network]):
     """Embeds a sequence by a network that reads its events; queries and corpus are embedded alike."""
 
+    trains_on_devices: ClassVar[bool] = True
     scale: TimeScale
     marks: int  # known ones
     constants: dict[str, float]  # further numbers that are fitted on the corpus
@@ -37,6 +38,11 @@ class EncoderBaseline(Embedder, Resumable, Generic[Network]):
         if self._network is None:
             raise UserError(f"{self.name!r} is not trained; call fit or load a model folder")
         return self._network
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the network."""
+        return next(self.network.parameters()).device
 
     @property
     @abstractmethod
@@ -55,18 +61,19 @@ class EncoderBaseline(Embedder, Resumable, Generic[Network]):
         """Fit what depends on the corpus alone."""
         self.scale, self.marks, self.constants = TimeScale.fit(corpus), max(corpus.num_marks, 1), {}
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int, device: str) -> None:
         """Begin with a new network whose weights are drawn by the seed; the caller's generator is left alone."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self._network = self.make_network()
+        self._network.to(device)
 
     @torch.no_grad()
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:
         self.network.eval()
         embedded = np.empty((len(sequences), self.dimension), np.float32)
         for batch in batches(sequences):
-            embedded[batch.rows] = self.encode(batch).numpy()
+            embedded[batch.rows] = self.encode(batch).cpu().numpy()
         return embedded
 
     def to_state(self) -> ModelState:

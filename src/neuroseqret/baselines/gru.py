@@ -57,7 +57,7 @@ class GRUEncoder(nn.Module):
         states, _ = self.gru(torch.cat([marks, inputs.values[..., :_VIEWS]], dim=2))  # (B, L, hidden)
         # Padding is on the right, so the state after the last event has seen none of it.
         last = (inputs.mask.sum(1) - 1).clamp(min=0)
-        final = states[torch.arange(len(states)), last]
+        final = states[torch.arange(len(states), device=states.device), last]
         return functional.normalize(self.project(self.dropout(final)), dim=1)
 
 
@@ -79,19 +79,19 @@ class GRU(EncoderBaseline[GRUEncoder]):
         return GRUEncoder(self.marks, self.settings)
 
     def encode(self, batch: Batch) -> Tensor:
-        vectors: Tensor = self.network(self.scale.inputs(batch))
+        vectors: Tensor = self.network(self.scale.inputs(batch).to(self.device))
         return vectors
 
     def learn(self, task: TrainingTask) -> Outcome:
         """Train the encoder on relevant pairs."""
         self.scale_on(task.given_corpus)
-        self.begin(task.seed)
+        self.begin(task.seed, task.device)
         sides = {"query": task.queries, "corpus": task.corpus}
 
         def encode(role: Role, rows: IntArray) -> Tensor:
             return self.encode(pad(sides[role], rows))
 
-        return train_contrastive(
+        outcome = train_contrastive(
             self.network,
             encode,
             lambda role, rows: self.compute_embeddings(sides[role][rows], role),
@@ -99,3 +99,5 @@ class GRU(EncoderBaseline[GRUEncoder]):
             self.settings,
             task.checkpoint(self.name, self.settings.model_dump_json()),
         )
+        self.network.cpu()
+        return outcome

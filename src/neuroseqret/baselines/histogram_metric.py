@@ -41,6 +41,7 @@ class HistogramMetric(Histogram, Resumable):
     name: ClassVar[str] = "histogram-metric"
     needs_labels: ClassVar[bool] = True
     shares_training: ClassVar[bool] = True
+    trains_on_devices: ClassVar[bool] = True
     settings: HistogramMetricSettings
     projection: Projection
 
@@ -54,20 +55,22 @@ class HistogramMetric(Histogram, Resumable):
         vectors = {"query": self._query_vectors(task), "corpus": self._histograms(task.corpus)}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(task.seed)
-            self.projection = projection = self._make_projection()
+            self.projection = projection = self._make_projection().to(task.device)
 
         def encode(role: Role, rows: IntArray) -> Tensor:
-            unit: Tensor = projection(vectors[role][rows])
+            unit: Tensor = projection(vectors[role][rows].to(task.device))
             return unit
 
-        return train_contrastive(
+        outcome = train_contrastive(
             projection,
             encode,
-            lambda role, rows: encode(role, rows).numpy(),
+            lambda role, rows: encode(role, rows).cpu().numpy(),
             task,
             self.settings,
             task.checkpoint(self.name, self.settings.model_dump_json()),
         )
+        projection.cpu()
+        return outcome
 
     def _query_vectors(self, task: TrainingTask) -> Tensor:
         """Histograms of the train and validation queries; test queries are not even turned into features."""

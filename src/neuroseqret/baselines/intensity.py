@@ -46,6 +46,10 @@ class Events:
             mask=mask,
         )
 
+    def to(self, device: torch.device | str) -> Events:
+        """Return the events on another device."""
+        return Events(*(x.to(device) for x in vars(self).values()))
+
     @property
     def predicted(self) -> Tensor:
         """(B, L - 1): which of the second, third, ... positions hold an event."""

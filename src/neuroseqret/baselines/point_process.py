@@ -66,13 +66,14 @@ class PointProcessBaseline(EncoderBaseline[IntensityProcess]):
             except DivergenceError as error:
                 failure = error
             else:
+                self.network.cpu()
                 rate = self.settings.learning_rate / slower
                 return Outcome.of(self.judged_by, result.best, learning_rate=rate)
         raise failure
 
     def _train(self, task: TrainingTask, slower: int) -> TrainingResult:
         """Train a new network at the learning rate divided by `slower`; each rate has a checkpoint of its own."""
-        self.begin(task.seed)
+        self.begin(task.seed, task.device)
         task.log.records.clear()
         loop = LoopSettings(
             steps=self.settings.steps,
@@ -116,8 +117,8 @@ class PointProcessBaseline(EncoderBaseline[IntensityProcess]):
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Log-likelihood per predicted event of a training batch (0 if it has none), and its vectors (B, width)."""
-        likelihood, predicted = torch.zeros(()), 0
-        vectors = torch.empty(len(batch), self.network.width)
+        likelihood, predicted = torch.zeros((), device=self.device), 0
+        vectors = torch.empty(len(batch), self.network.width, device=self.device)
         for part in by_length(batch):
             events = self.events(part)
             states = self.network.states(events)
@@ -152,7 +153,7 @@ class PointProcessBaseline(EncoderBaseline[IntensityProcess]):
 
     def events(self, batch: Batch) -> Events:
         """A batch as the network reads it: times in mean gaps of the corpus."""
-        return Events.of(batch, self.constants["unit"], self.scale, self.marks)
+        return Events.of(batch, self.constants["unit"], self.scale, self.marks).to(self.device)
 
     def encode(self, batch: Batch) -> Tensor:
         events = self.events(batch)

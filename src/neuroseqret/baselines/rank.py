@@ -50,7 +50,7 @@ class Ranked(PointProcessBaseline):
             per_event, vectors = self.forward(crop(join(pad(task.queries, pairs.queries), corpus), LONGEST, rng))
             anchors = len(pairs.positive)
             scores = vectors[:anchors] @ vectors[anchors:].T
-            positive, ignore = torch.from_numpy(pairs.positive), torch.from_numpy(pairs.ignore)
+            positive, ignore = (torch.from_numpy(table).to(scores.device) for table in (pairs.positive, pairs.ignore))
             ranking = pairwise_hinge(scores, positive, MARGIN, ignore)
             return ranking - LIKELIHOOD * per_event
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-CHUNK = 65536  # rows that are written at once
+CHUNK = 8192  # rows that are written at once; a copy of more is felt beside searches
 
 
 def save_in_order(

@@ -11,7 +11,7 @@ from neuroseqret.candidates.arrays import are_as_written, are_runs
 from neuroseqret.candidates.cells import Cells
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
 from neuroseqret.candidates.rounding import RoundedVectors, rounded
-from neuroseqret.candidates.scoring import best_in_cells, best_rows
+from neuroseqret.candidates.scoring import best_in_cells, best_rows, unless_brief
 from neuroseqret.candidates.settings import CandidateSettings
 
 
@@ -55,7 +55,8 @@ class CellFinder(Finder):
     def best(self, vector: Vectors, number: int, wanted: int, allowed: Mask = ALL) -> Found:
         near, about = space_for(2 * number + 20)
         query, offsets = vector * self.small.scale, self.cells.offsets
-        kept, compared = best_in_cells(self.small.numbers, query, self._centres, offsets, wanted, allowed, about, near)
+        visit = unless_brief(best_in_cells, wanted * len(vector) + self._centres.size)
+        kept, compared = visit(self.small.numbers, query, self._centres, offsets, wanted, allowed, about, near)
         rows, scores = space_for(number)
-        kept = best_rows(self.embeddings, vector, near[:kept], ALL, scores, rows)
+        kept = unless_brief(best_rows, kept * len(vector))(self.embeddings, vector, near[:kept], ALL, scores, rows)
         return Found(rows[:kept].astype(np.int64), scores[:kept], compared, self.method, len(self._centres))

@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from neuroseqret.candidates.arrays import CHUNK, are_as_written, open_array
+from neuroseqret.candidates.arrays import are_as_written, open_array
 from neuroseqret.candidates.bucket_tables import BucketTables, Workspace
 from neuroseqret.candidates.codes import Codes, HashFunction, pack_bits
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
 from neuroseqret.candidates.hamming import nearest_codes, nearest_of
 from neuroseqret.candidates.hashes import load_hash
-from neuroseqret.candidates.scoring import best_rows
+from neuroseqret.candidates.scoring import best_rows, unless_brief
 from neuroseqret.candidates.settings import CandidateSettings
 
 HASH_FILE, CODES_FILE = "hash.safetensors", "codes.npy"
-_FITTED_ON = 4 * CHUNK  # rows that the hash function learns from
+_FITTED_ON = 262_144  # rows that the hash function learns from
 
 
 class HammingFinder(Finder):
@@ -67,7 +67,8 @@ class HammingFinder(Finder):
         margins = self.hash.margins(vector[None])[0]
         candidates = self.candidates(pack_bits(margins[None] > 0)[0], margins, wanted)
         rows, scores = space_for(number)
-        kept = best_rows(self.embeddings, vector, candidates, allowed, scores, rows)
+        kernel = unless_brief(best_rows, len(candidates) * len(vector))
+        kept = kernel(self.embeddings, vector, candidates, allowed, scores, rows)
         compared = len(candidates) if not len(allowed) else int(allowed[candidates].sum())
         return Found(rows[:kept].astype(np.int64), scores[:kept], compared, self.method)
 

@@ -55,6 +55,12 @@ def check_bits(bits: int) -> None:
         raise UserError(f"a hash code must have 1 to {MAX_BITS} bits, not {bits}")
 
 
+def check_eta(eta: tuple[float, float, float]) -> None:
+    """Raise a `UserError` if these cannot be the weights of the paper's three terms."""
+    if len(eta) != 3 or min(eta) < 0 or abs(sum(eta) - 1) > 1e-6:
+        raise UserError(f"eta must be three weights that are not negative and sum to 1, not {eta}")
+
+
 class HashFunction(ABC):
     """Turns unit vectors (n, D) into codes of R bits."""
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from typing_extensions import Self
 
 from neuroseqret.candidates import hash_objective as objective
-from neuroseqret.candidates.codes import HashFunction, Vectors, check_embeddings
+from neuroseqret.candidates.codes import HashFunction, Vectors, check_embeddings, check_eta
 from neuroseqret.errors import UserError
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
@@ -52,8 +52,8 @@ class HashNetwork(HashFunction):
         super().__init__(bits)
         if preset not in PRESETS:
             raise UserError(f"no hash preset is called {preset!r}; choose one of {', '.join(PRESETS)}")
-        if eta is not None and (len(eta) != 3 or min(eta) < 0 or abs(sum(eta) - 1) > 1e-6):
-            raise UserError(f"eta must be three weights that are not negative and sum to 1, not {eta}")
+        if eta is not None:
+            check_eta(eta)
         self.preset, self.eta = preset, None if eta is None else tuple(eta)
         self.steps, self.batch, self.learning_rate = steps, batch, learning_rate
         self.network: nn.Sequential | None = None

@@ -3,9 +3,15 @@
 The kernels read the rows in place, without a gathered copy. A row gets the same score whichever way it was found, so
 that exhaustive and hashed search agree to the last bit. Results are in falling order of score; of equal scores the
 lower row comes first.
+
+A kernel gives up Python's lock, so that other threads go on meanwhile. Taking it back lasts as long as another thread
+likes to hold it. So finders do short work with the lock held: `unless_brief` chooses.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numba
 import numpy as np
@@ -15,6 +21,8 @@ Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int32]
 #: Up to this length a list is kept in order by insertion: fastest for short lists, quadratic time for long ones.
 SHORT = 128
+#: So many multiplications take about as long as two threads need to hand over Python's lock.
+BRIEF = 1 << 20
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True, forceinline=True)
@@ -179,3 +187,34 @@ def best_in_cells(  # type: ignore[no-untyped-def]  # pragma: no cover (compiled
             kept = _keep(scores, rows, kept, len(rows), _dot(matrix, row, query), row)
     _settle(scores, rows, kept)
     return kept, compared
+
+
+@numba.njit(cache=True)
+def _held_best_rows(matrix, query, candidates, allowed, scores, rows):  # type: ignore[no-untyped-def]  # pragma: no cover
+    return best_rows(matrix, query, candidates, allowed, scores, rows)
+
+
+@numba.njit(cache=True)
+def _held_best_in_runs(  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    matrix, query, begins, stops, allowed, scores, rows
+):
+    return best_in_runs(matrix, query, begins, stops, allowed, scores, rows)
+
+
+@numba.njit(cache=True)
+def _held_best_in_cells(  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    matrix, query, centres, offsets, wanted, allowed, scores, rows
+):
+    return best_in_cells(matrix, query, centres, offsets, wanted, allowed, scores, rows)
+
+
+_HELD = {
+    best_rows: _held_best_rows,
+    best_in_runs: _held_best_in_runs,
+    best_in_cells: _held_best_in_cells,
+}
+
+
+def unless_brief(kernel: Callable[..., Any], multiplications: int) -> Callable[..., Any]:
+    """Return a kernel, in the form that keeps Python's lock if the work is short."""
+    return _HELD[kernel] if multiplications <= BRIEF else kernel

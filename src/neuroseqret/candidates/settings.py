@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from neuroseqret.candidates.bucket_tables import check_tables
-from neuroseqret.candidates.codes import MAX_BITS, HashFunction, check_bits
+from neuroseqret.candidates.codes import MAX_BITS, HashFunction, check_bits, check_eta
 from neuroseqret.candidates.hashes import make_hash
 from neuroseqret.errors import UserError
 
@@ -27,6 +27,7 @@ class CandidateSettings(BaseModel):
     at_least: int = 2000  # ... the number of sequences to compare if that share is smaller
     hash: Hash | None = None  # None: `trees` for buckets, `network` for other codes; see `hash_name`
     hash_preset: str | None = None  # of the hash network
+    hash_eta: tuple[float, float, float] | None = None  # its weights of the paper's three terms
     bits: int | None = None  # R, bits of a code; None: `BITS`, with trees `LEVELS` per table if that fits
     tables: int = 10  # M, number of bucket tables
     table_bits: int | None = None  # L, bits of a bucket table; None: chosen by corpus size and `fraction`
@@ -34,8 +35,11 @@ class CandidateSettings(BaseModel):
     def check(self) -> None:
         """Raise a `UserError` if the values cannot be used, alone or together; needs no hash function, so no torch."""
         check_share(self.fraction, self.at_least)
-        if self.hash_preset is not None and self.hash_name != "network":
-            raise UserError(f"hash_preset works with the hash 'network' only, not with {self.hash!r}; leave it out")
+        if self.hash_eta is not None:
+            check_eta(self.hash_eta)
+        for name in ("hash_preset", "hash_eta"):
+            if getattr(self, name) is not None and self.hash_name != "network":
+                raise UserError(f"{name} works with the hash 'network' only, not with {self.hash!r}; leave it out")
         check_tables(MAX_BITS, self.tables, None)
         check_bits(self.code_bits)
         if self.hash_name != "trees":
@@ -56,7 +60,8 @@ class CandidateSettings(BaseModel):
         """
         if self.hash is not None:
             return self.hash
-        return "trees" if self.candidates == "buckets" and self.hash_preset is None else "network"
+        of_network = self.hash_preset is not None or self.hash_eta is not None
+        return "trees" if self.candidates == "buckets" and not of_network else "network"
 
     @property
     def code_bits(self) -> int:
@@ -68,6 +73,8 @@ class CandidateSettings(BaseModel):
     def new_hash(self) -> HashFunction:
         """Return the hash function of these settings, not fitted yet."""
         options: dict[str, Any] = {} if self.hash_preset is None else {"preset": self.hash_preset}
+        if self.hash_eta is not None:
+            options["eta"] = self.hash_eta
         if self.hash_name == "trees":
             options["levels"] = self.code_bits // self.tables
         return make_hash(self.hash_name, self.code_bits, **options)

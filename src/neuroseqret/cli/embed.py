@@ -49,8 +49,6 @@ def embed(
     of it). The file is read and written in batches, so it may be larger than memory. With --ray a run that was cut off
     goes on where it was.
     """
-    import numpy as np
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from neuroseqret.data.gaps import checked_gaps
@@ -60,6 +58,7 @@ def embed(
     from neuroseqret.models.model_folder import read_saved
     from neuroseqret.readers import scan_or_read
     from neuroseqret.storage.files import new_file
+    from neuroseqret.storage.vectors import LAYOUT, vector_table
 
     if out.suffix != ".parquet":
         raise UserError(f"{out}: vectors are written as Parquet; call it {out.stem}.parquet")
@@ -87,10 +86,8 @@ def embed(
     with new_file(out) as temporary:
         writer = None
         for batch in batches:
-            vectors = loaded.embed(batch, role, unknown_marks="keep", strict=None)
-            embedding = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
-            table = pa.table({"id": batch.ids, "embedding": embedding})
-            writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
+            table = vector_table(batch.ids, loaded.embed(batch, role, unknown_marks="keep", strict=None))
+            writer = writer or pq.ParquetWriter(temporary, table.schema, **LAYOUT)
             writer.write_table(table)
             count += len(batch)
         if writer is None:

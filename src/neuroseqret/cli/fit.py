@@ -15,6 +15,7 @@ import typer
 from neuroseqret.cli.console import print_json, remarks
 from neuroseqret.cli.event_files import ANY_FORMAT, FORCE
 from neuroseqret.cli.numbers import finite, seed_number
+from neuroseqret.cli.places import device_named
 from neuroseqret.errors import DataError, UserError
 
 if TYPE_CHECKING:
@@ -55,6 +56,16 @@ def fit(
     max_seconds: float | None = typer.Option(
         None, "--max-seconds", metavar="SECONDS", min=1, callback=finite, help="Train for at most about this long."
     ),
+    value: list[str] = typer.Option(
+        [],
+        "--value",
+        metavar="COLUMN",
+        help="Learn from this column too, which has one number per event (an amount, a speed). Repeat the option for "
+        "each column. For --model self, preset default or neural.",
+    ),
+    device: str | None = typer.Option(
+        None, "--device", metavar="NAME", help="Device to train networks on: cpu, cuda or mps. GPUs are untested."
+    ),
     force: bool = FORCE,
     as_json: bool = typer.Option(False, "--json", help="Print what was learned, and where it is, as JSON."),
 ) -> None:
@@ -76,12 +87,14 @@ def fit(
             remarks.quiet = True
             os.environ["NEUROSEQRET_PROGRESS"] = "off"
         check_replaceable(out, *HOLDS)  # before the work, not after it
+        chosen = None if device is None else device_named(device)
         if not out.parent.is_dir():
             raise UserError(f"{out.parent}: no such folder; create it or choose another --out")
         if preset != "default" and model in methods.BASELINES:
             raise UserError(f"the baseline {model!r} has no preset {preset!r}; leave out --preset")
+        options = {**_first_stage(model, first), **_values(model, value)}
         folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback)
-        method = methods.make(model, preset, **_first_stage(model, first))
+        method = methods.make(model, preset, **options)
         if not force and (out / CONFIG).exists():
             _check_same(out, method, folder, seed)
         if ranks.number() > 1 and not method.shares_training:
@@ -97,6 +110,7 @@ def fit(
                 seed=seed,
                 max_seconds=max_seconds,
                 checkpoint=checkpoint if isinstance(method, Resumable) else None,
+                device=chosen,
             )
         except KeyboardInterrupt:
             if checkpoint.is_dir():
@@ -174,6 +188,19 @@ def _first_stage(model: str, first: Path | None) -> dict[str, Any]:
     return {"first_stage": loaded}
 
 
+def _values(model: str, columns: list[str]) -> dict[str, Any]:
+    """Return the option of a method that learns from values of events."""
+    if not columns:
+        return {}
+    if model in ("cross", "hash-cross"):
+        raise UserError(
+            f"{model!r} reads values through its first stage; fit a 'self' model with --value and name it by --first"
+        )
+    if model != "self":
+        raise UserError(f"{model!r} reads times and marks only; leave out --value")
+    return {"values": columns}
+
+
 def _with_feedback(folder: DataFolder, place: Path) -> DataFolder:
     """Return the data with the judgements of an index as further labels."""
     from dataclasses import replace
@@ -200,15 +227,16 @@ def _clock(card: ModelCard) -> str | None:
 
 
 def _read(data: Path) -> DataFolder:
-    """Read a data folder, or a file of sequences as a data folder without queries."""
-    from neuroseqret.readers import read
+    """Read a data folder, or a file of sequences as a data folder without queries; of a large corpus a random part."""
+    from neuroseqret.readers import read, sniff
     from neuroseqret.readers.data_folder import DataFolder, read_folder
     from neuroseqret.readers.formats.canonical import is_data_folder
+    from neuroseqret.readers.part_of_corpus import MOST_EVENTS, read_at_most
 
     if is_data_folder(data):
-        return read_folder(data)
+        return read_folder(data, most_events=MOST_EVENTS)
     try:
-        corpus = read(data)
+        corpus = read_at_most(data, MOST_EVENTS) if sniff(data) == "canonical" else read(data)
     except DataError as error:
         if "--column" not in str(error):
             raise
@@ -216,7 +244,7 @@ def _read(data: Path) -> DataFolder:
             f"{data}: say what its columns hold when you make a data folder of it, and fit that: neuroseqret data "
             f"prepare --from {shlex.quote(str(data))} --column id=... --column time=... --column mark=... --out data"
         ) from error
-    return DataFolder(path=data, corpus=corpus, queries=None, relevance=None, meta={})
+    return DataFolder(path=data, corpus=corpus)
 
 
 def _task_in_words(folder: DataFolder, model: str, preset: str) -> str:

@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from neuroseqret.data.sequences import EventSequences, IntArray
+
+Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Batch:
     marks: Tensor  # (B, L) int64
     lengths: Tensor  # (B,) int64
     spans: Tensor  # (B,) float64: end minus start of the observation window
+    values: Tensor | None = None  # (B, L, V) float32: V further numbers of every event, if there are any
 
     @property
     def mask(self) -> Tensor:
@@ -41,8 +45,10 @@ class Batch:
         return len(self.rows)
 
 
-def pad(sequences: EventSequences, rows: IntArray | None = None) -> Batch:
+def pad(sequences: EventSequences, rows: IntArray | None = None, values: Floats | None = None) -> Batch:
     """Return the given rows (all by default) as one padded batch, without a loop over sequences.
+
+    `values` (V, events) are further numbers of all events of `sequences`.
 
     The start is that of the observation window where it is known, else the time of the first event; likewise the end.
     """
@@ -62,7 +68,15 @@ def pad(sequences: EventSequences, rows: IntArray | None = None) -> Batch:
         marks=torch.from_numpy(np.where(inside, marks, 0).astype(np.int64)),
         lengths=torch.from_numpy(lengths),
         spans=torch.from_numpy(np.where(lengths > 0, ends - starts, 0.0)),
+        values=None if values is None else _padded(values, events, inside),
     )
+
+
+def _padded(values: Floats, events: IntArray, inside: npt.NDArray[np.bool_]) -> Tensor:
+    """Return numbers (V, all events) of some events (B, L), 0 where there is none: (B, L, V)."""
+    if not events.size:
+        return torch.zeros(*events.shape, len(values))
+    return torch.from_numpy(np.moveaxis(np.where(inside, values[:, events], np.float32(0)), 0, -1).copy())
 
 
 def rows_by_length(lengths: IntArray, max_events: int, max_rows: int = 4096) -> list[IntArray]:
@@ -94,7 +108,8 @@ def join(first: Batch, second: Batch) -> Batch:
     width = max(first.times.shape[1], second.times.shape[1])
 
     def both(a: Tensor, b: Tensor) -> Tensor:
-        return torch.cat([torch.nn.functional.pad(x, (0, width - x.shape[1])) for x in (a, b)])
+        after = (0, 0) * (a.dim() - 2)
+        return torch.cat([torch.nn.functional.pad(x, (*after, 0, width - x.shape[1])) for x in (a, b)])
 
     return Batch(
         np.concatenate([first.rows, second.rows]),
@@ -102,4 +117,5 @@ def join(first: Batch, second: Batch) -> Batch:
         both(first.marks, second.marks),
         torch.cat([first.lengths, second.lengths]),
         torch.cat([first.spans, second.spans]),
+        None if first.values is None or second.values is None else both(first.values, second.values),
     )

@@ -46,18 +46,19 @@ def validate(sequences: EventSequences, file: str | PathLike[str] | None = None)
 
 def validate_events(sequences: EventSequences) -> EventSequences:
     """Return the sequences, or raise a `DataError` for the first flaw of an event; ids and windows are not checked."""
-    for flaw in _event_flaws(sequences):
+    for flaw in event_flaws(sequences):
         raise flaw.error()
     return sequences
 
 
 def find_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     """Yield every kind of flaw in the batch, once, with its first place and its count."""
-    yield from _event_flaws(sequences)
+    yield from event_flaws(sequences)
     yield from _row_flaws(sequences)
 
 
-def _event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
+def event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
+    """Yield the flaws of events; ids and windows are not looked at."""
     times, marks = sequences.times, sequences.marks
 
     def flaw(kind: str, events: IntArray, problem: Callable[[int], str], remedy: str) -> Iterator[Flaw]:

@@ -8,9 +8,11 @@ Download one of
   fps, width, height, partition, person_id`; no licence file).
 
 With the csv, each track gives two events: its start, whose mark is one of 16 cells (quarter of the horizontal position
-of the box x quarter of its height, by quantiles over all tracks), and its end, with mark 16. With the frames, the mark
-is one of 16 cells of the picture (quarter of the horizontal x quarter of the vertical position, by quantiles). Events
-are the first frame of a track and each later frame in another cell (`variant="changes"`), or every frame (`"frames"`).
+of the box x quarter of its height, by quantiles over all tracks), and its end, with mark 16. The position and the
+height themselves, as shares of the frame, are the columns `face_x` and `face_height` of the start events. With the
+frames, the mark is one of 16 cells of the picture (quarter of the horizontal x quarter of the vertical position, by
+quantiles). Events are the first frame of a track and each later frame in another cell (`variant="changes"`), or every
+frame (`"frames"`).
 """
 
 from __future__ import annotations
@@ -78,9 +80,9 @@ def _track_table(path: Path) -> dict[str, npt.NDArray[Any]]:
 def _from_tracks(paths: list[Path], tracks: int) -> EventSequences:
     tables = [_track_table(path) for path in paths]
     column = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    cell = _cells(
-        (column["left"] + column["right"]) / 2 / column["width"], (column["bottom"] - column["top"]) / column["height"]
-    )
+    across = (column["left"] + column["right"]) / 2 / column["width"]
+    size = (column["bottom"] - column["top"]) / column["height"]
+    cell = _cells(across, size)
     start, end = column["start"] / column["fps"], column["end"] / column["fps"]
     videos, video = np.unique(column["video_id"].astype(str), return_inverse=True)
     person = column["person_id"]
@@ -100,7 +102,12 @@ def _from_tracks(paths: list[Path], tracks: int) -> EventSequences:
     times, offsets = times[order], 2 * windows.offsets
     times = times - np.repeat(times[offsets[:-1]], np.diff(offsets))
     made = Recordings(times, marks[order], offsets, windows.columns)
-    return made.to_sequences([*START_NAMES, "track ends"], "seconds")
+    sequences = made.to_sequences([*START_NAMES, "track ends"], "seconds")
+    for name, values in (("face_x", across), ("face_height", size)):
+        of_events = np.column_stack([values[track], np.full(len(track), np.nan)]).ravel()[order]
+        lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(of_events, from_pandas=True))
+        sequences = sequences.with_column(name, lists)
+    return sequences
 
 
 def _boxes(texts: list[str], path: Path) -> IntArray:

@@ -19,6 +19,7 @@ from neuroseqret.distributed.cluster import Cluster, ModelFiles, model_files, mo
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Role
 from neuroseqret.storage.files import new_file
+from neuroseqret.storage.vectors import LAYOUT, vector_table
 
 PLAN = "plan.json"
 
@@ -69,16 +70,15 @@ def embed_file(
                 yield (file, batch.ids), embedder.begin(batch, role)
 
     for (file, ids), vectors in embedder.cluster.in_order(missing()):
-        column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
-        with new_file(file) as temporary:
-            pq.write_table(pa.table({"id": ids, "embedding": column}), temporary, compression="zstd")
+        with new_file(file) as temporary:  # these are read once more and removed: compressing them is not worth it
+            pq.write_table(vector_table(ids, vectors), temporary, **{**LAYOUT, "compression": "none"})
     if not files:
         shutil.rmtree(parts)
         raise UserError("there are no sequences; there is nothing to embed")
     count = 0
     with (
         new_file(out) as temporary,
-        pq.ParquetWriter(temporary, pq.read_schema(files[0]), compression="zstd") as writer,
+        pq.ParquetWriter(temporary, pq.read_schema(files[0]), **LAYOUT) as writer,
     ):
         for file in files:
             table = pq.read_table(file)

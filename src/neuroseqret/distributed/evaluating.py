@@ -38,6 +38,7 @@ from neuroseqret.evaluation.scoring import (
 )
 from neuroseqret.models.base import Embedder, RelevanceModel, Role
 from neuroseqret.storage.files import cache_folder, new_file
+from neuroseqret.storage.vectors import LAYOUT, vector_table, vectors_of
 
 JOBS = 16  # into which the queries of a model are divided at least
 
@@ -75,15 +76,15 @@ class RemoteAnswers:
         files = [parts / f"{role}-{number:06d}.parquet" for number in range(len(cut))]
         found = {file: vectors for file in files if (vectors := _read(file)) is not None}
 
-        def missing() -> Iterator[tuple[Path, Any]]:
+        def missing() -> Iterator[tuple[tuple[Path, pa.Array], Any]]:
             for file, piece in zip(files, cut, strict=True):
                 if file not in found:
-                    yield file, self._cluster.begin(embed_batch, model, piece, role)
+                    yield (file, piece.ids), self._cluster.begin(embed_batch, model, piece, role)
 
-        done: Iterable[tuple[Path, Any]] = self._cluster.in_order(missing())
-        for file, vectors in progress(done, what, len(files) - len(found)):
+        done: Iterable[tuple[tuple[Path, pa.Array], Any]] = self._cluster.in_order(missing())
+        for (file, ids), vectors in progress(done, what, len(files) - len(found)):
             found[file] = vectors
-            _write(file, vectors)
+            _write(file, ids, vectors)
         return np.concatenate([found[file] for file in files])
 
     def _by_queries(
@@ -126,14 +127,11 @@ def _without_training(task: RankingTask) -> RankingTask:
 def _read(file: Path) -> npt.NDArray[np.float32] | None:
     """Return the vectors that a run before this one has kept; None if there are none, or the file is damaged."""
     try:
-        column = pq.read_table(file).column("embedding").combine_chunks()
-        found: npt.NDArray[np.float32] = column.flatten().to_numpy().reshape(len(column), column.type.list_size)
+        return vectors_of(pq.read_table(file))
     except (OSError, pa.ArrowException, KeyError, ValueError):
         return None
-    return found
 
 
-def _write(file: Path, vectors: npt.NDArray[np.float32]) -> None:
-    column = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(vectors)), vectors.shape[1])
+def _write(file: Path, ids: pa.Array, vectors: npt.NDArray[np.float32]) -> None:
     with new_file(file) as temporary:
-        pq.write_table(pa.table({"embedding": column}), temporary)
+        pq.write_table(vector_table(ids, vectors), temporary, **LAYOUT)

@@ -22,6 +22,7 @@ import numpy as np
 
 from neuroseqret.data.gaps import check_gaps
 from neuroseqret.data.meaning import Meaning
+from neuroseqret.data.sketch import check_not_learned
 from neuroseqret.errors import UserError
 from neuroseqret.evaluation.cache import ResultCache, folder_fingerprint, result_key, task_fingerprint, versions
 from neuroseqret.evaluation.protocol import RankingTask
@@ -155,8 +156,10 @@ class _Run:
             return Result(name, None, 0.0, error=str(error))
 
     def _as_known(self, name: str, card: ModelCard) -> RankingTask:
-        """Return the task with marks numbered as a trained model knows them; check the unit of its times."""
+        """Return the task with marks numbered as a trained model knows them; check its times and its queries."""
         task = _in_terms_of(self.task, card.meaning)
+        if task.split == "test":
+            check_not_learned(card.learned_from, task.queries, name)
         for sequences in (task.queries, task.corpus):
             if not check_gaps(sequences, card.typical_gaps, card.time_unit, strict=self.strict, file=name):
                 break  # one warning is enough

@@ -2,8 +2,8 @@
 
 - Fisher vector: exact, because the gradient of a log-likelihood is a sum over events.
 - Convolution bank: an output of a kernel belongs to the events under its taps (see `ConvolutionBank.event_shares`).
-- Markov-renewal features: the value of a table cell is shared equally by the events counted in it. Moments of the whole
-  sequence belong to the sequence as a whole.
+- Markov-renewal features and tables of values: the value of a table cell is shared equally by the events counted in it.
+  Moments of the whole sequence belong to the sequence as a whole.
 - Pooled states: mean and standard deviation are sums over events; a maximum belongs to the event that attains it.
 
 The mean over the corpus, which is subtracted from features and pooled states, is shared equally by all events. So an
@@ -15,7 +15,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from neuroseqret.data.batching import pad
 from neuroseqret.data.sequence import EventSequence
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
@@ -43,14 +42,14 @@ def vector_shares(model: SelfAttention, sequence: EventSequence, role: Role) -> 
     network, settings = model.network, model.settings.vector
     one = EventSequences.of(sequence)
     shares, kinds = [], []
-    for features, scale in ((model.bank, BANK_SCALE), (model.markov, 1.0)):
-        if features is not None:
-            of_events, whole, kind = (torch.from_numpy(part) for part in features.event_shares(one))
-            kinds.append(kind)
-            of_whole = whole * (kind == WHOLE)
-            shares.append(scale * _over_events(of_events, whole - of_whole, of_whole))
+    bank = [] if model.bank is None else [(model.bank, BANK_SCALE)]
+    for features, scale in (*bank, *((tables, 1.0) for tables in model.fixed.tables())):
+        of_events, whole, kind = (torch.from_numpy(part) for part in features.event_shares(one))
+        kinds.append(kind)
+        of_whole = whole * (kind == WHOLE)
+        shares.append(scale * _over_events(of_events, whole - of_whole, of_whole))
     if settings.neural:
-        inputs = network.process.seen(model.scale.inputs(model.unwarped(pad(one), role)))
+        inputs = network.process.seen(model.inputs(one, role=role))
         blocks, _ = split_blocks(inputs, model.settings.encoder.max_length)
         states = network.process.encoder(blocks)
         if settings.fisher != "none":

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 class BucketStore(LanceStore):
     """A `Store` in a bucket. Only `refresh` and what reads rows or writes use the network."""
 
+    read_ahead = None  # as many as Lance likes, since every part is waited for
+
     def __init__(self, bucket: Bucket, dataset: LanceDataset) -> None:
         self.bucket, self.folder, self._dataset = bucket, bucket.url, dataset
         self._refreshing = threading.Lock()

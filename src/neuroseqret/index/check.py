@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from neuroseqret.errors import DataError
 from neuroseqret.index import rows
 from neuroseqret.index.as_written import columns_of_hashes, differences
 from neuroseqret.index.config import IndexConfig
@@ -31,19 +32,30 @@ def check_store(store: Store, config: IndexConfig, model: Embedder) -> list[str]
 
 def _flaws(store: Store, config: IndexConfig, model: Embedder) -> Iterator[str]:
     store.refresh()
-    columns = [*rows.EVENTS, *columns_of_hashes(store, config)]
+    columns = list(dict.fromkeys([*rows.EVENTS, *columns_of_hashes(store, config), *model.values]))
     left = AGAIN
     for batch in store.scan(columns):
         table = pa.Table.from_batches([batch])
-        sequences = rows.to_sequences(table.select(list(rows.EVENTS)), config)
+        try:
+            table.validate(full=True)  # that texts and lists end within their columns
+        except pa.ArrowInvalid as error:
+            yield f"some of {len(table):,} rows: they cannot be read ({error}); restore a copy"
+            continue
+        sequences = rows.to_sequences(table.select(list(rows.EVENTS)), config, validate=False)
         embedded = rows.embeddings_of(batch.column(EMBEDDING), config.dimension)
         wrong = differences(sequences, embedded, table, config)
         length = np.linalg.norm(embedded, axis=1)
         wrong["its embedding is damaged"] = ~((np.abs(length - 1) < _CLOSE) | (length == 0))
         some = np.arange(len(sequences))[:left]
+        try:
+            rows.check_events(sequences)
+        except DataError as error:  # no model may see these
+            yield str(error)
+            some = some[:0]
         if len(some):
             left -= len(some)
-            again = model.embed(sequences[some], "corpus", unknown_marks="keep", strict=None)
+            read = rows.to_sequences(table[: len(some)].select([*rows.EVENTS, *model.values]), config)
+            again = model.embed(read, "corpus", unknown_marks="keep", strict=None)
             differs = np.zeros(len(sequences), bool)
             differs[some] = np.abs(again - embedded[some]).max(1) > _CLOSE
             wrong["its embedding is not the model's"] = differs & ~wrong["its embedding is damaged"]

@@ -1,7 +1,7 @@
 """The hot structure: everything that a search reads, as memory-mapped arrays derived from the store.
 
 INDEX/hot/CURRENT              the name of the current build
-INDEX/hot/build-.../meta.json  layout version, method, files with their sizes and checksums
+INDEX/hot/build-.../meta.json  layout version, method, parts of the store, files with their sizes and checksums
 INDEX/hot/build-.../*          the arrays; those of the finder are described in `candidates`
 
 `hot_builder` writes it, this module opens and checks it. What cannot be used is rebuilt, since the store has all of it.
@@ -54,6 +54,7 @@ class HotStructure:
     times: npt.NDArray[np.float64]
     marks: npt.NDArray[np.int32]
     build: str = ""  # name of its folder
+    parts: dict[str, int] = field(default_factory=dict)  # of the store that it was built of, and their rows
     _by_hash: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -154,6 +155,7 @@ def _open(target: Path, meta: dict[str, Any]) -> HotStructure:
         times=_open_plain(target / TIMES, np.float64),
         marks=_open_plain(target / MARKS, np.int32),
         build=target.name,
+        parts={str(name): int(rows) for name, rows in meta.get("parts", {}).items()},  # early structures have none
     )
 
 
@@ -162,13 +164,17 @@ def _open_plain(file: Path, kind: type) -> Array:
     return np.memmap(file, kind, "c").view(np.ndarray) if file.stat().st_size else np.empty(0, kind)
 
 
-def write_meta(folder: Path, method: str, last_serial: int) -> None:
-    """Describe the files of a complete structure, so that damage is found when it is opened."""
+def write_meta(folder: Path, method: str, last_serial: int, parts: dict[str, int]) -> None:
+    """Describe the files of a complete structure, so that damage is found when it is opened.
+
+    With the `parts` of the store that it was built of, whoever opens it reads only those that are new.
+    """
     files = sorted(folder.iterdir())
     meta: dict[str, Any] = {
         "layout": LAYOUT_VERSION,
         "method": method,
         "last_serial": last_serial,
+        "parts": parts,
         "files": {file.name: file.stat().st_size for file in files},
         "checks": {file.name: _checksum(_parts(file)) for file in files},
     }

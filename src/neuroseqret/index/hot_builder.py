@@ -9,8 +9,10 @@ part.
 from __future__ import annotations
 
 import errno
+import os
 import re
 import shutil
+import tempfile
 import uuid
 from pathlib import Path
 from typing import BinaryIO
@@ -74,7 +76,7 @@ def _write(target: Path, store: Store, config: IndexConfig) -> None:
     np.save(target / hot.BEGINS, begins[order])
     np.save(target / hot.LENGTHS, lengths[order])
     _write_rows(target / hot.ROWS, table.take(pa.array(by_key[order])))
-    hot.write_meta(target, finder.method, int(serials.max(initial=-1)))
+    hot.write_meta(target, finder.method, int(serials.max(initial=-1)), store.parts())
 
 
 def _read_rows(store: Store) -> tuple[pa.Table, npt.NDArray[np.int64]]:
@@ -107,7 +109,7 @@ def _write_events(
     `serials` as they are read: sorting them later would take a second copy.
     """
     count, written = len(serials), 0
-    embeddings = np.empty((count, dimension), np.float32)
+    embeddings = _scratch(target, count, dimension)
     begins, lengths = np.empty(count, np.int64), np.empty(count, np.int32)
     by_serial = np.argsort(serials)
     with (target / hot.TIMES).open("wb") as times, (target / hot.MARKS).open("wb") as marks:
@@ -121,6 +123,20 @@ def _write_events(
             begins[place] = written + np.cumsum(events) - events
             written += int(events.sum())
     return embeddings, begins, lengths
+
+
+def _scratch(target: Path, count: int, dimension: int) -> npt.NDArray[np.float32]:
+    """Return room for embeddings: a mapped file without a name, so that a rebuild beside searches takes little memory.
+
+    The room on the disk is taken at once. A disk that is full is an error here; at a page of a map it would be a signal
+    that ends the process. Where that cannot be asked for, it is plain memory.
+    """
+    size = 4 * count * dimension
+    if not size or not hasattr(os, "posix_fallocate"):
+        return np.empty((count, dimension), np.float32)
+    with tempfile.TemporaryFile(dir=target) as file:
+        os.posix_fallocate(file.fileno(), 0, size)
+        return np.memmap(file, np.float32, "r+", shape=(count, dimension)).view(np.ndarray)
 
 
 def _append(stream: BinaryIO, column: pa.Array) -> npt.NDArray[np.int64]:

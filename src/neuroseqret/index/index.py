@@ -111,8 +111,8 @@ class Index:
         With an engine, the empty index is there first.
 
         `settings` are the fields of `IndexSettings`: `candidates` (`auto`, `exhaustive`, `cells`, `buckets`,
-        `hamming`), `fraction`, `at_least`, `hash`, `hash_preset`, `bits`, `tables`, `table_bits`, and for sub-sequence
-        search `window_events` or `window_duration`, with `window_step`.
+        `hamming`), `fraction`, `at_least`, `hash`, `hash_preset`, `hash_eta`, `bits`, `tables`, `table_bits`, and for
+        sub-sequence search `window_events` or `window_duration`, with `window_step`.
 
         `engine` is the address of a server that finds the candidates, such as `milvus://host:19530/collection`; the
         collection is made. Without one, this library finds them.

@@ -64,7 +64,7 @@ class LanceFiles:
             return int(json.loads((self.folder / SYNCED).read_text())["version"])
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             return 0
 
     def newest(self) -> tuple[int, Path]:

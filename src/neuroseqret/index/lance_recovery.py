@@ -17,7 +17,12 @@ from neuroseqret.index.store import SERIAL, first_serial
 if TYPE_CHECKING:
     from lance import LanceDataset
 
-FAILURES = (RuntimeError, ValueError, OSError)  # what Lance raises
+FAILURES = (RuntimeError, ValueError, OSError)  # what Lance raises; besides, its panics are no `Exception`
+
+
+def is_failure(error: BaseException) -> bool:
+    """Return whether Lance or Arrow raised this because of what is on the disk."""
+    return isinstance(error, FAILURES) or type(error).__name__ == "PanicException"  # a class that is nowhere exported
 
 
 def open_dataset(uri: str) -> LanceDataset:
@@ -41,9 +46,24 @@ def is_usable(files: LanceFiles) -> bool:
         return True
     try:
         read_through(open_dataset(str(files.table)), first_serial(safe or version - 1))
-    except FAILURES:
-        return False
+    except BaseException as error:
+        if is_failure(error):
+            return False
+        raise
     return True
+
+
+def check_deletions(dataset: LanceDataset, table: Path) -> None:
+    """Raise an `OSError` if a file of removed rows is damaged: where it lies about sizes, Lance ends the process."""
+    for fragment in dataset.get_fragments():
+        file = fragment.deletion_file()
+        if file is None or not file.endswith(".arrow"):
+            continue
+        try:
+            with pa.OSFile(str(table / file)) as stream:
+                pa.ipc.open_file(stream).read_all().validate(full=True)
+        except (pa.ArrowException, OSError) as error:
+            raise OSError(f"{file} is damaged ({error})") from error
 
 
 def read_through(dataset: LanceDataset, first: int) -> None:

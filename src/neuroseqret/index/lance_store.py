@@ -25,7 +25,9 @@ from neuroseqret.errors import UserError
 from neuroseqret.index.lance_files import LanceFiles
 from neuroseqret.index.lance_recovery import (
     FAILURES,
+    check_deletions,
     fall_back,
+    is_failure,
     is_usable,
     open_dataset,
     read_added,
@@ -47,6 +49,7 @@ Check = Callable[["LanceDataset"], None]
 class LanceStore:
     """A `Store` in a folder. Its threads may share one: an open dataset is never changed, only exchanged."""
 
+    read_ahead: int | None = 1  # parts at once; more take memory beside searches, and a disk is not faster for it
     _known: tuple[LanceDataset, dict[str, tuple[LanceFragment, int]]] | None = None  # the parts of a version
 
     def __init__(self, folder: Path, dataset: LanceDataset) -> None:
@@ -75,7 +78,9 @@ class LanceStore:
             if not is_usable(files):
                 with _turn(folder):
                     fall_back(files)
-            return cls(folder, open_dataset(str(files.table)))
+            dataset = open_dataset(str(files.table))
+            check_deletions(dataset, files.table)
+            return cls(folder, dataset)
 
     @property
     def schema(self) -> pa.Schema:
@@ -174,7 +179,11 @@ class LanceStore:
             if chosen == []:
                 return
             yield from dataset.scanner(
-                columns=list(columns), filter=" AND ".join(conditions) or None, batch_size=8192, fragments=chosen
+                columns=list(columns),
+                filter=" AND ".join(conditions) or None,
+                batch_size=8192,
+                fragment_readahead=self.read_ahead,
+                fragments=chosen,
             ).to_batches()
 
     def parts(self) -> dict[str, int]:
@@ -357,7 +366,9 @@ def explained(folder: Path | str, done: str, where: str | None = None, columns: 
         yield
     except UserError:
         raise
-    except FAILURES as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         text = " ".join(str(error).split())
         if "No space left" in text or "StorageFull" in text:
             raise UserError(

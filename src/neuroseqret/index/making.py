@@ -79,6 +79,8 @@ def _configuration(
         check_address(engine)
     chosen = make_settings(settings)
     probe = EventSequences.from_lists([([0.0, 1.0], [0, 0])], starts=[0.0], ends=[1.0])
+    for name in embedder.values:
+        probe = probe.with_column(name, [[0.0, 0.0]])
     dimension = embedder.compute_embeddings(probe, "corpus").shape[1]
     return lambda saved: IndexConfig(
         model=embedder.name,

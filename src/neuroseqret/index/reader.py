@@ -116,9 +116,9 @@ class Reader:
     def _first(self) -> Snapshot:
         """Return the first snapshot, of the structure that is there; build one if there is none and rows are many."""
         found = hot.open_current(self.folder / "hot", self.config.dimension)
-        self.store.refresh()
-        if found is None and self.store.count() > REBUILD_ROWS:
-            found = self._built(in_use="")
+        if found is None:
+            self.store.refresh()
+            found = self._built(in_use="") if self.store.count() > REBUILD_ROWS else None
         return _without_tail(found or hot.empty(self.store.schema, self.config.dimension))
 
     def _start_building(self) -> None:
@@ -277,6 +277,7 @@ def _without_tail(made: hot.HotStructure) -> Snapshot:
         tail_embeddings=made.embeddings[:0],
         tail_rows=made.rows.slice(0, 0).combine_chunks(),
         tail_lengths=made.lengths[:0],
+        parts=made.parts,
     )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from neuroseqret.data.meaning import UNKNOWN
 from neuroseqret.data.sequences import CANONICAL, STRING, EventSequences
+from neuroseqret.data.validation import event_flaws
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.index.as_written import check_as_written, columns_of_hashes, row_hashes
 from neuroseqret.index.config import IndexConfig
@@ -90,10 +91,17 @@ def check_model(saved: SavedModel, config: IndexConfig, folder: Path) -> None:
 
 def check_layout(store: Store, config: IndexConfig, folder: Path) -> None:
     """Raise a `UserError` if `index.json` describes other rows than the store holds; its numbers size what is read."""
+    schema = store.schema
     remedy = "restore index.json or make the index again"
-    stored = store.schema.field(EMBEDDING).type if EMBEDDING in store.schema.names else None
+    stored = schema.field(EMBEDDING).type if EMBEDDING in schema.names else None
     if stored is None or not pa.types.is_fixed_size_list(stored) or stored.list_size != config.dimension:
         raise UserError(f"{folder}: index.json says {config.dimension} dimensions, the store holds {stored}; {remedy}")
+    for field in base_schema(config.dimension):
+        kind = schema.field(field.name).type if field.name in schema.names else None
+        if kind != field.type and not (kind is None and field.name == CHECK):  # early indexes have none
+            raise UserError(
+                f"{folder}: the store is damaged, its column {field.name!r} is {kind or 'missing'}; restore a copy"
+            )
     if config.settings.windowed:
         first = next(store.scan([PARENT]), None)
         if first is not None and first.column(PARENT).null_count:
@@ -164,13 +172,33 @@ def list_lengths(column: pa.Array) -> npt.NDArray[np.int32]:
     return np.diff(column.offsets.to_numpy()).astype(np.int32)
 
 
-def to_sequences(table: pa.Table, config: IndexConfig) -> EventSequences:
-    """Return rows of the store as sequences; start, end and group are left out if no row has one."""
+def to_sequences(table: pa.Table, config: IndexConfig, validate: bool = True) -> EventSequences:
+    """Return rows of the store as sequences; start, end and group are left out if no row has one.
+
+    Events are checked again, since those of a damaged file could lead a kernel outside its arrays.
+    """
     have = [name for name in ("start", "end", "group") if name in table.column_names]
     drop = [name for name in have if table.column(name).null_count == table.num_rows]
     found = EventSequences.from_arrow(table.drop_columns(drop), config.mark_names, config.time_unit, validate=False)
     kept_unknown = config.mark_names is not None and int(found.marks.max(initial=-1)) >= len(config.mark_names)
-    return found.with_meaning((*(config.mark_names or ()), UNKNOWN)) if kept_unknown else found
+    found = found.with_meaning((*(config.mark_names or ()), UNKNOWN)) if kept_unknown else found
+    if validate:
+        check_events(found)
+    return found
+
+
+def check_events(stored: EventSequences) -> None:
+    """Raise a `DataError` if stored events are not what kernels rely on."""
+    flaw = next(event_flaws(stored), None)
+    if flaw is None and stored.lengths.all():
+        return
+    problem = "there are none" if flaw is None else flaw.problem
+    raise DataError(
+        f"its stored events are damaged: {problem}",
+        sequence=stored.ids[int(np.argmin(stored.lengths))].as_py() if flaw is None else flaw.sequence,
+        position=None if flaw is None else flaw.position,
+        remedy="upsert it from your source, and run 'neuroseqret index check'",
+    )
 
 
 def stored(store: Store, ids: Sequence[str], config: IndexConfig, folder: Path) -> EventSequences:
@@ -185,6 +213,7 @@ def stored(store: Store, ids: Sequence[str], config: IndexConfig, folder: Path) 
     if missing := [name for name in ids if name not in row_of]:
         raise UserError(f"{folder}: holds no sequence {missing[0]!r}; check the id")
     table = pa.Table.from_batches(batches)
-    found = to_sequences(table.select(columns), config)
+    found = to_sequences(table.select(columns), config, validate=False)
     check_as_written(found, all_embeddings(batches, config.dimension), table.select(hashes), config)
+    check_events(found)
     return found[np.array([row_of[name] for name in ids])]

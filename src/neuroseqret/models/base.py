@@ -27,6 +27,7 @@ from neuroseqret.data.gaps import check_gaps, typical_gaps
 from neuroseqret.data.meaning import Meaning, UnknownMarks
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
+from neuroseqret.data.sketch import sketch_of
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.models.card import ModelCard, ModelState, Outcome
 from neuroseqret.models.model_folder import read_state, write_state
@@ -55,6 +56,8 @@ class RelevanceModel(ABC):
     needs_labels: ClassVar[bool] = True
     #: Whether several processes share the work of `fit` (see `neuroseqret.training.ranks`).
     shares_training: ClassVar[bool] = False
+    #: Whether `fit` can train on a GPU.
+    trains_on_devices: ClassVar[bool] = False
 
     def __init__(self, settings: BaseModel, preset: str | None = None) -> None:
         self.settings: Any = settings
@@ -80,6 +83,7 @@ class RelevanceModel(ABC):
         seed: int = 0,
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
+        device: torch.device | str | None = None,
     ) -> Self:
         """Learn from the queries whose `split` is train; select weights on those whose `split` is validation.
 
@@ -89,7 +93,8 @@ class RelevanceModel(ABC):
         Queries of other splits are not used. Queries without a `split` column are split here, by `source` if there is
         one. `relevance` defaults to `Relevance.from_groups(queries, corpus)`. Without any labels the method learns from
         sub-sequences of the corpus, with a warning. `checkpoint` is a folder; if a run is interrupted, the same call
-        continues from there.
+        continues from there. `device` ("cuda", "mps") is where networks are trained; the trained method is on the CPU,
+        as a loaded one is (see `to`).
         """
         if checkpoint is not None and not isinstance(self, Resumable):
             raise UserError(f"{self.name!r} does not learn in steps and takes no checkpoint; leave out 'checkpoint'")
@@ -111,16 +116,30 @@ class RelevanceModel(ABC):
             seed=seed,
             max_seconds=max_seconds,
             checkpoint=checkpoint,
+            device=self._training_device(device),
         )
         self.fit_task(task)
         self.card = self.trained_card(**raw_files)
         return self
 
+    def _training_device(self, device: torch.device | str | None) -> str:
+        """Return the device to train on; raise a `UserError` if there is none, or the method cannot use it."""
+        if device is None or str(device) == "cpu":
+            return "cpu"
+        if not self.trains_on_devices:
+            raise UserError(f"{self.name!r} trains on the CPU only; leave out the device {str(device)!r}")
+        from neuroseqret.models.devices import usable  # here, as it imports torch
+        from neuroseqret.training import ranks
+
+        if ranks.number() > 1:
+            raise UserError(f"several processes train on the CPU; leave out the device {str(device)!r}, or torchrun")
+        return str(usable(device))
+
     def fit_task(self, task: TrainingTask) -> Self:
         """Learn from a task; `fit` builds one from its arguments and calls this."""
         outcome = self.learn(task)
         self.log = task.log
-        meaning = self.learned_meaning(task)
+        meaning, corpus = self.learned_meaning(task), task.given_corpus
         self.card = ModelCard(
             model=self.name,
             method_version=self.version_of(self.preset),
@@ -129,11 +148,12 @@ class RelevanceModel(ABC):
             marks=meaning.marks or 1,
             mark_names=meaning.mark_names,
             time_unit=meaning.time_unit,
-            typical_gaps=typical_gaps(task.given_corpus),
+            typical_gaps=typical_gaps(corpus),
             seed=task.seed,
             unlabelled=task.unlabelled,
             train_queries=len(task.train_rows_if_any),
-            corpus_fingerprint=task.given_corpus.fingerprint(),
+            corpus_fingerprint=corpus.fingerprint(),
+            learned_from=sketch_of([task.queries[task.train_rows_if_any], task.queries[task.validation_rows], corpus]),
             validation=outcome.validation,
             notes=outcome.notes,
         )
@@ -265,6 +285,11 @@ class Embedder(RelevanceModel):
         if not (finite := np.isfinite(vectors).all(1)).all():
             raise _not_finite("embedding", many[int(finite.argmin())].id)
         return vectors
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns of events that it reads beside times and marks."""
+        return ()
 
     @abstractmethod
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:

@@ -42,6 +42,7 @@ class ModelCard(BaseModel):
     unlabelled: bool = False  # learned from sub-sequences of the corpus
     train_queries: int = Field(default=0, ge=0)
     corpus_fingerprint: str
+    learned_from: str | None = None  # a sketch of all sequences (see `data.sketch`); early models do not have it
     validation: dict[str, float] = {}  # measures on the validation queries; empty if there are none
     notes: dict[str, Any] = {}  # how choices were made; scores do not depend on it
 

@@ -14,6 +14,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.models.presets import PARTS, Part
 from neuroseqret.processes.convolution_bank import POOLINGS, ConvolutionBank
 from neuroseqret.processes.markov_renewal import Features, MarkovRenewal, log_gaps
+from neuroseqret.processes.value_tables import ValueTables
 
 BANK_SCALE = 0.5  # of the features of the bank against those of the tables, which are fewer
 
@@ -38,27 +39,35 @@ class Layout:
         return slice(edges[0], edges[-1]) if edges else slice(0, 0)
 
 
-def fixed_features(
-    bank: ConvolutionBank | None, markov: MarkovRenewal | None, sequences: EventSequences
-) -> Features | None:
-    """Return the features that need no training, bank before tables: (sequences, features); None if there are none."""
-    known = bank if bank is not None else markov
-    if known is None:
-        return None
-    gaps, parts = log_gaps(sequences, known.scale), []  # both have the time scale of their corpus
-    if bank is not None:
-        parts.append(bank.features(sequences, gaps) * np.float32(BANK_SCALE))
-    if markov is not None:
-        parts.append(markov.features(sequences, gaps))
-    return np.concatenate(parts, axis=1)
+@dataclass(frozen=True)
+class FixedFeatures:
+    """The features that need no training, in the order of the vector; those that a model does not have are None."""
 
+    bank: ConvolutionBank | None
+    markov: MarkovRenewal | None
+    value_tables: ValueTables | None  # of declared values; they count to the part `markov`
 
-def fixed_sizes(bank: ConvolutionBank | None, markov: MarkovRenewal | None) -> dict[Part, int]:
-    """Return the length of every part that needs no training; 0 for the others."""
-    sizes: dict[Part, int] = dict.fromkeys(PARTS, 0)
-    if bank is not None:
-        sizes["positions"] = bank.size // POOLINGS
-        sizes["bank"] = bank.size - sizes["positions"]
-    if markov is not None:
-        sizes["markov"] = markov.size
-    return sizes
+    def of(self, sequences: EventSequences) -> Features | None:
+        """Return the features: (sequences, features); None if there are none."""
+        known = self.bank if self.bank is not None else self.markov
+        if known is None:
+            return None
+        gaps, parts = log_gaps(sequences, known.scale), []  # both have the time scale of their corpus
+        if self.bank is not None:
+            parts.append(self.bank.features(sequences, gaps) * np.float32(BANK_SCALE))
+        parts += [tables.features(sequences, gaps) for tables in self.tables()]
+        return np.concatenate(parts, axis=1)
+
+    def tables(self) -> list[MarkovRenewal | ValueTables]:
+        """Return the tables that there are."""
+        return [tables for tables in (self.markov, self.value_tables) if tables is not None]
+
+    @property
+    def sizes(self) -> dict[Part, int]:
+        """The length of every part that needs no training; 0 for the others."""
+        sizes: dict[Part, int] = dict.fromkeys(PARTS, 0)
+        if self.bank is not None:
+            sizes["positions"] = self.bank.size // POOLINGS
+            sizes["bank"] = self.bank.size - sizes["positions"]
+        sizes["markov"] = sum(tables.size for tables in self.tables())
+        return sizes

@@ -69,6 +69,7 @@ class MemberSettings(_Settings):
     sees: tuple[Part, ...] = PARTS  # neighbours in `PARTS`; parts that the vector does not have are left out
     crops: bool = False  # train on random crops of the sequences as well
     weight: float = Field(default=1.0, ge=0)  # of its cosine in the score, unless `fit` finds a better one
+    directions: int = Field(default=128, ge=1)  # most principal directions of a `whitened` member
 
     @property
     def trained(self) -> bool:
@@ -86,6 +87,7 @@ class ProjectionSettings(_Settings):
         MemberSettings(kind="discriminant", sees=("bank", "markov"), weight=1),
         MemberSettings(kind="whitened", sees=("markov",), weight=0),
         MemberSettings(kind="groups", weight=5),
+        MemberSettings(kind="whitened", sees=("markov",), directions=512, weight=0),  # nearly all of the histograms
     )
     hidden: int = Field(default=256, ge=1)
     dimension: int = Field(default=48, ge=1)
@@ -169,6 +171,8 @@ class SelfAttentionSettings(_Settings):
     def _something_is_trained(self) -> SelfAttentionSettings:
         if self.head is None and not self.vector.neural:
             raise ValueError("without a neural process (vector.fisher, vector.pooled) there must be a head phase")
+        if self.values and not (self.vector.bank or self.vector.markov):
+            raise ValueError("this preset reads times and marks only; leave out the values, or use preset 'default'")
         return self
 
 
@@ -194,9 +198,9 @@ def _paper(gamma: float, margin: float, batch: int, width: int) -> SelfAttention
         projection=ProjectionSettings(members=(MemberSettings(kind="identity"),)),
         similarity=SimilaritySettings(form="horizon", gamma=gamma),
         unwarp=UnwarpSettings(hidden=128),
-        loss=LossSettings(kind="hinge", margin=margin, over="all", likelihood=0.0),
+        loss=LossSettings(kind="hinge", margin=margin, over="all"),
         batch=BatchSettings(size=batch, pseudo_share=0.5, crop=256, negatives=100),
-        warm_up=LoopSettings(steps=0),
+        warm_up=LoopSettings(steps=300),
         joint=LoopSettings(steps=None, learning_rate=3e-3, weight_decay=1e-3, patience=6, drops=2),
         head=None,
         selection=None,

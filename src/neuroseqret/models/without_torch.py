@@ -17,7 +17,7 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Role, Scores
 from neuroseqret.models.card import ModelCard, ModelState, Outcome
-from neuroseqret.models.fixed_features import Layout, fixed_features, fixed_sizes
+from neuroseqret.models.fixed_features import FixedFeatures, Layout
 from neuroseqret.models.model_folder import read_arrays
 from neuroseqret.models.plain_metric import PlainMetric
 from neuroseqret.models.presets import SelfAttentionSettings, settings_of
@@ -25,6 +25,7 @@ from neuroseqret.processes.convolution_bank import ConvolutionBank
 from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.markov_renewal import MarkovRenewal
 from neuroseqret.processes.time_scale import TimeScale
+from neuroseqret.processes.value_tables import ValueTables
 from neuroseqret.training.task import TrainingTask
 
 _CHUNK = 2048  # sequences whose vectors are held at once
@@ -42,12 +43,19 @@ class SelfWithoutTorch(Embedder):
             raise ValueError("this model needs torch")
         self.card, self._arrays = card, arrays
         scale = TimeScale.model_validate(card.time_scale)
-        bank, markov = self._named("bank"), self._named("markov")
+        bank, markov, tables = (self._named(part) for part in ("bank", "markov", "value_tables"))
         values = EventValues(self.settings.values, arrays.get("values"))
-        self.bank = ConvolutionBank(scale, card.marks, bank, values) if bank else None
-        self.markov = MarkovRenewal(scale, card.marks, markov) if markov else None
-        layout = Layout(fixed_sizes(self.bank, self.markov))
+        self.fixed = FixedFeatures(
+            ConvolutionBank(scale, card.marks, bank, values) if bank else None,
+            MarkovRenewal(scale, card.marks, markov) if markov else None,
+            ValueTables(scale, card.marks, values, tables) if tables else None,
+        )
+        layout = Layout(self.fixed.sizes)
         self.metric = PlainMetric(self._named("network.metric"), self.settings.projection, layout)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self.settings.values
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
@@ -65,7 +73,7 @@ class SelfWithoutTorch(Embedder):
         return self.metric.as_query(embeddings)
 
     def _embedded(self, sequences: EventSequences, role: Role) -> Scores:
-        vectors = fixed_features(self.bank, self.markov, sequences)
+        vectors = self.fixed.of(sequences)
         assert vectors is not None  # `possible`: there is no neural process, so there is something else
         return self.metric(vectors, role)
 

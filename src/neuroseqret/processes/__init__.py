@@ -6,6 +6,7 @@ Neural point process
     mark_classes         the same as a layer of a network
     dropout              dropout from random bytes, cheap on a CPU
     encoder              causal self-attention over events
+    hawkes_encoder       the same in the way of the Transformer Hawkes Process
     heads                log-normal gap and softmax mark of the next event; the log-likelihood
     neural_process       encoder and heads together
     fisher               Fisher vectors: the gradient of the log-likelihood, whitened
@@ -21,4 +22,15 @@ Markov-renewal process
     markov_loops         the compiled loops of markov_renewal
     event_tables         events as cells of contingency tables
     conditioned_tables   tables conditioned on sets of sequences
+
+Values of events
+    event_values         declared columns of events on one scale
+    value_tables         tables of values, beside those of marks and gaps
+
+Local patterns
+    convolution_bank     random convolutions over the events, pooled
+    bank_kernels         their random kernels and codes of marks
+    bank_loops           their compiled loops
+    local_states         local patterns around every event
+    event_attention      attention between the events of two sequences by their local states
 """

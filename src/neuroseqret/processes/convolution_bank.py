@@ -32,7 +32,7 @@ from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes import bank_loops as loops
 from neuroseqret.processes.bank_kernels import draw_codes, draw_kernels
 from neuroseqret.processes.event_values import EventValues
-from neuroseqret.processes.markov_renewal import BOTH, MARKS, TIMES, Features, log_gaps
+from neuroseqret.processes.markov_renewal import BOTH, FAR, MARKS, TIMES, Features, clipped_shares, log_gaps
 from neuroseqret.processes.time_scale import TimeScale
 
 if TYPE_CHECKING:  # a search computes features without importing torch
@@ -43,7 +43,6 @@ _SAMPLED = 256  # corpus sequences that the biases are taken from
 _SAMPLED_EVENTS = 32768  # most events of these
 _SCALED = 16384  # corpus sequences that the mean and scale of the features are taken from, at most
 _BLOCK = 4096  # sequences whose statistics are held at once while fitting
-_FAR = 5.0  # features are clipped here
 
 
 class ConvolutionBank:
@@ -89,7 +88,7 @@ class ConvolutionBank:
         `gaps` are the `log_gaps` of the sequences, if they are known.
         """
         found = self.statistics(sequences, gaps)
-        loops.standardise(found, self._arrays["mean"], self._arrays["weight"], np.float32(_FAR))
+        loops.standardise(found, self._arrays["mean"], self._arrays["weight"], np.float32(FAR))
         return found
 
     def statistics(self, sequences: EventSequences, gaps: FloatArray | None = None) -> Features:
@@ -124,9 +123,7 @@ class ConvolutionBank:
         weight = a["weight"].astype(np.float64)
         shares *= weight
         features = self.features(sequence)[0].astype(np.float64)
-        unclipped = shares.sum(0) - a["mean"] * weight
-        shares *= np.divide(features, unclipped, out=np.ones_like(features), where=np.abs(unclipped) > _FAR)
-        return shares, features - shares.sum(0), np.tile(self._kinds(), POOLINGS)
+        return *clipped_shares(shares, features, a["mean"] * weight), np.tile(self._kinds(), POOLINGS)
 
     # ---------------------------------------------------------------- inside
 

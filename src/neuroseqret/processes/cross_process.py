@@ -75,9 +75,9 @@ class CrossProcess(nn.Module):
         Gaps stay in typical gaps, times are divided by `unit`. Events beyond the last learned position use that
         position.
         """
-        gaps = torch.diff(times, dim=-1, prepend=torch.zeros_like(times[..., :1]))
-        clock = torch.stack([times / unit, gaps], dim=-1).clamp(-_FAR_TIME, _FAR_TIME).to(self.clock.weight.dtype)
-        place = torch.arange(times.shape[-1], device=times.device).clamp(max=len(self.position) - 1)
+        gaps, own = torch.diff(times, dim=-1, prepend=torch.zeros_like(times[..., :1])), self.clock.weight
+        clock = torch.stack([times / unit, gaps], dim=-1).clamp(-_FAR_TIME, _FAR_TIME).to(own.dtype).to(own.device)
+        place = torch.arange(times.shape[-1], device=own.device).clamp(max=len(self.position) - 1)
         embedded: Tensor = self.mark(marks.clamp(max=self.marks)) + self.clock(clock) + self.position[place]
         return embedded
 

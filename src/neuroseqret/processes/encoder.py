@@ -2,8 +2,8 @@ r"""Causal self-attention over events: state :math:`h_i` encodes the inputs of e
 
 (Two inputs of an event depend on the whole sequence: its gap relative to the mean gap, and its place in the window.)
 
-The input of event i is :math:`y_i = E_{x_i} + W [zg_i, zs_i, t_i/T, \dots] + p_i`. State 0, which predicts the first
-event, starts from a learned vector. Then come N_b blocks
+The input of event i is :math:`y_i = E_{x_i} + W [zg_i, zs_i, t_i/T, \dots] + p_i`; the brackets hold declared values of
+the event too. State 0, which predicts the first event, starts from a learned vector. Then come N_b blocks
 
 .. math:: y \leftarrow y + \mathrm{Attention}(\mathrm{LN}(y)), \qquad y \leftarrow y + \mathrm{FFN}(\mathrm{LN}(y)),
 
@@ -32,11 +32,12 @@ class EventEncoder(nn.Module):
         heads: int = 1,
         dropout: float = 0.1,
         max_length: int = 256,
+        values: int = 0,
     ) -> None:
         super().__init__()
         self.marks, self.max_length = marks, max_length
         self.mark = nn.Embedding(marks + 1, width)  # the last row is for all unknown marks
-        self.value = nn.Linear(INPUT_WIDTH, width)
+        self.value = nn.Linear(INPUT_WIDTH + values, width)
         self.position = nn.Parameter(torch.randn(max_length + 1, width) * 0.1)
         self.dropout = Dropout(dropout)
         self.blocks = nn.ModuleList(AttentionBlock(width, heads, dropout) for _ in range(blocks))

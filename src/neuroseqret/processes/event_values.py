@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.data.columns import event_values
-from neuroseqret.data.sequences import EventSequences, FloatArray
+from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.errors import UserError
+
+if TYPE_CHECKING:  # a search computes features without importing torch
+    from neuroseqret.data.batching import Batch
 
 _QUANTILES = 65
 _SCORES = np.array([NormalDist().inv_cdf((i + 0.5) / _QUANTILES) for i in range(_QUANTILES)])
@@ -42,12 +46,25 @@ class EventValues:
         return cls(names, quantiles)
 
     def of(self, sequences: EventSequences) -> npt.NDArray[np.float32]:
-        """Return the normal scores of all events: (columns, events)."""
+        """Return the normal scores of all events, 0 where a value is missing: (columns, events)."""
+        known = self.known(sequences)
+        return np.nan_to_num(known, nan=0.0) if self.names else known
+
+    def known(self, sequences: EventSequences) -> npt.NDArray[np.float32]:
+        """Return the same with NaN where a value is missing."""
         scores = np.empty((len(self.names), len(sequences.times)), np.float32)
         for row, name in enumerate(self.names):
-            values = _column(sequences, name)
-            scores[row] = self._score(values, self.quantiles[row])
+            scores[row] = self._score(_column(sequences, name), self.quantiles[row])
         return scores
+
+    def padded(self, sequences: EventSequences, rows: IntArray | None = None) -> Batch:
+        """Return some sequences (all by default) as a padded batch with their normal scores."""
+        from neuroseqret.data.batching import pad  # here, as it imports torch
+
+        if not self.names:
+            return pad(sequences, rows)
+        some = sequences if rows is None else sequences[rows]
+        return pad(some, values=self.of(some))
 
     @staticmethod
     def _score(values: FloatArray, quantiles: FloatArray) -> FloatArray:
@@ -55,15 +72,23 @@ class EventValues:
         levels, index = np.unique(quantiles, return_inverse=True)
         scores = np.bincount(index, _SCORES) / np.bincount(index)
         found: FloatArray = np.interp(values, levels, scores)
-        return np.where(np.isfinite(values), found, 0.0)
+        return np.where(np.isfinite(values), found, np.nan)
 
 
 def _column(sequences: EventSequences, name: str) -> FloatArray:
-    """Return a column of events as float64 (NaN: missing); raise a `UserError` if there is no such column."""
+    """Return a column of events as float64 (NaN: missing); raise a `UserError` if there is no such column.
+
+    Readers make one number per sequence of a column that is constant within every sequence; it counts for all events.
+    """
     column = sequences.column(name)
     if column is None:
         raise UserError(f"there is no column {name!r}, which the model learns from; add it, with one number per event")
-    values = event_values(column, sequences.lengths)
+    plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    values = (
+        column.take(pa.array(np.repeat(np.arange(len(sequences)), sequences.lengths)))
+        if plain
+        else event_values(column, sequences.lengths)
+    )
     if values is None or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         raise UserError(f"column {name!r} does not have one number per event; give numbers or leave it out")
     numbers: FloatArray = values.cast(pa.float64()).to_numpy(zero_copy_only=False)

@@ -4,8 +4,10 @@ With t in typical gaps of the data since the start of the sequence, the temporal
 
 .. math:: \mathrm{wave}(t) = \bigl[\sin(t\, 10000^{-2j/D}),\; \cos(t\, 10000^{-2j/D})\bigr]_{j < D/2}
 
-State 0, which predicts the first event, starts from a learned vector at time 0; the others start from the embedding of
-their mark. The temporal encoding is added before each of the N_b blocks
+State 0, which predicts the first event, starts from a learned vector at time 0. The others start from the embedding of
+their mark and the gap before them, :math:`y_i = w_{x_i} + w_\Delta\, zg_i + b`, as in the input layer that the paper
+writes out (for cross attention): the waves of two large times hardly show the gap between them. The temporal encoding
+is added before each of the N_b blocks
 
 .. math:: y \leftarrow y + \mathrm{wave}(t), \qquad y \leftarrow y + \mathrm{Attention}(\mathrm{LN}(y)),
           \qquad y \leftarrow y + \mathrm{FFN}(\mathrm{LN}(y)),
@@ -43,6 +45,7 @@ class HawkesEncoder(nn.Module):
             raise ValueError(f"the width {width} is odd; sines and cosines need an even one")
         self.marks, self.max_length = marks, max_length
         self.mark = nn.Embedding(marks + 1, width)  # the last row is for all unknown marks
+        self.gap = nn.Linear(1, width)
         self.begin = nn.Parameter(torch.randn(width) * 0.1)
         self.register_buffer("frequency", frequencies(width), persistent=False)
         self.blocks = nn.ModuleList(AttentionBlock(width, heads, dropout) for _ in range(blocks))
@@ -53,7 +56,7 @@ class HawkesEncoder(nn.Module):
         """Return the states h_0 ... h_L: (B, L + 1, D)."""
         times = nn.functional.pad(inputs.times, (1, 0))  # state 0 is at time 0
         clock = waves(times[..., None] * self.frequency)
-        events = self.mark(inputs.marks.clamp(max=self.marks))  # (B, L, D)
+        events = self.mark(inputs.marks.clamp(max=self.marks)) + self.gap(inputs.gaps[..., None])  # (B, L, D)
         states = torch.cat([self.begin.expand(len(events), 1, -1), events], dim=1)
         for block in self.blocks:
             states = block(states + clock)

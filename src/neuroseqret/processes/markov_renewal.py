@@ -46,7 +46,7 @@ QUARTERS = 4  # gap classes in tables of three variables
 #: What a coordinate of the vector compares; shown in explanations.
 PARTS = ("marks", "times", "marks and times", "whole sequence")
 MARKS, TIMES, BOTH, WHOLE = range(4)
-_FAR = 5.0  # whitened features are clipped here
+FAR = 5.0  # whitened features are clipped here
 _LOOKED_UP = 1 << 18  # largest lookup table from mark codes to positions
 _SUMMED = 8192  # sequences whose statistics are held at once while fitting
 _EVENTS = 8192  # events that are counted at once, so that their cells stay in the cache
@@ -167,7 +167,7 @@ class MarkovRenewal:
         found = self.statistics(sequences, gaps)
         found -= self._arrays["mean"]
         found *= self._arrays["weight"]
-        return np.clip(found, -_FAR, _FAR, out=found)
+        return np.clip(found, -FAR, FAR, out=found)
 
     # ---------------------------------------------------------------- statistics
 
@@ -216,10 +216,7 @@ class MarkovRenewal:
         weight = self._arrays["weight"].astype(np.float64)
         shares *= self.statistics(sequence)[0] * weight
         features = self.features(sequence)[0].astype(np.float64)
-        unclipped = shares.sum(0) - self._arrays["mean"] * weight
-        kept = np.divide(features, unclipped, out=np.ones_like(features), where=np.abs(unclipped) > _FAR)
-        shares *= kept
-        return shares, features - shares.sum(0), np.concatenate(kinds)
+        return *clipped_shares(shares, features, self._arrays["mean"] * weight), np.concatenate(kinds)
 
     def _events(self, sequences: EventSequences, gaps: FloatArray) -> _Events:
         """Compute the cells of all events."""
@@ -254,6 +251,16 @@ class MarkovRenewal:
         )
         of_gaps = [fine, own, self._timed_classes * coarse, coarse**2, own_coarse**2, quarter**3]
         return [self._classes, *kinds, *of_gaps, PARTS_OF_WINDOW]
+
+
+def clipped_shares(shares: FloatArray, features: FloatArray, subtracted: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Shrink the shares of events in features that are clipped; return them, and what is left of the features.
+
+    Without the clip a feature would be the sum of its shares less what is `subtracted`.
+    """
+    unclipped = shares.sum(0) - subtracted
+    shares *= np.divide(features, unclipped, out=np.ones_like(features), where=np.abs(unclipped) > FAR)
+    return shares, features - shares.sum(0)
 
 
 def _blocks(offsets: IntArray) -> Iterator[slice]:

@@ -15,13 +15,13 @@ from neuroseqret.processes.time_scale import Inputs
 
 #: What an encoder reads of an event: its gaps and place, or its time as the Transformer Hawkes Process does.
 Reads = Literal["gaps", "times"]
-ENCODERS: dict[Reads, type[EventEncoder] | type[HawkesEncoder]] = {"gaps": EventEncoder, "times": HawkesEncoder}
 
 
 class NeuralProcess(nn.Module):
     """Encoder and heads over classes of marks.
 
-    `survival` adds the likelihood that nothing happens between the last event and the end of the window.
+    `survival` adds the likelihood that nothing happens between the last event and the end of the window. An encoder of
+    gaps reads as many declared `values` of every event; the heads do not predict them.
     """
 
     def __init__(
@@ -34,11 +34,13 @@ class NeuralProcess(nn.Module):
         max_length: int = 64,
         survival: bool = True,
         reads: Reads = "gaps",
+        values: int = 0,
     ) -> None:
         super().__init__()
         self.survival = survival
         self.classes = classes
-        self.encoder = ENCODERS[reads](classes.number, width, blocks, heads, dropout, max_length)
+        sizes = classes.number, width, blocks, heads, dropout, max_length
+        self.encoder = EventEncoder(*sizes, values) if reads == "gaps" else HawkesEncoder(*sizes)
         self.heads = NextEventHeads(classes.number, width)
 
     def seen(self, inputs: Inputs) -> Inputs:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a model card holds a `TimeScale` and must be read without i
 
     from neuroseqret.data.batching import Batch
 
-#: Columns of `Inputs.values`: zg, zs, t/T, and (zg^2 - 1)/4, (zs^2 - 1)/4.
+#: First columns of `Inputs.values`: zg, zs, t/T, and (zg^2 - 1)/4, (zs^2 - 1)/4; then those of `Batch.values`.
 INPUT_WIDTH = 5
 _FAR = 6.0  # standardised values are clipped here, so that an extreme gap counts as a long one and no more
 _FAR_TIME = 1e9  # times are clipped here, in typical gaps
@@ -82,6 +82,7 @@ class TimeScale(BaseModel):
         span = batch.spans.clamp(min=torch.finfo(torch.float64).tiny)[:, None]
         phase = (batch.times / span).clamp(0, 1).float() * mask
         values = torch.stack([zg, zs, phase, (zg.square() - 1) / 4 * mask, (zs.square() - 1) / 4 * mask], dim=2)
+        values = values if batch.values is None else torch.cat([values, batch.values], dim=2)
         last = batch.times.gather(1, (batch.lengths - 1).clamp(min=0)[:, None])[:, 0] if mask.shape[1] else batch.spans
         rest = (batch.spans - last).clamp(min=0.0)
         return Inputs(
@@ -100,7 +101,7 @@ class TimeScale(BaseModel):
 class Inputs:
     """The inputs of encoder and heads for B sequences with up to L events."""
 
-    values: Tensor  # (B, L, 5) float32
+    values: Tensor  # (B, L, 5 + V) float32
     marks: Tensor  # (B, L) int64
     mask: Tensor  # (B, L) bool: there is an event
     timed: Tensor  # (B, L) bool: there is an event with a gap before it

@@ -52,7 +52,8 @@ class Unwarp(nn.Module):
 
     def forward(self, times: Tensor) -> Tensor:
         """Return U(times) without noise; times of any shape."""
-        u = self.rate(self.points).to(times.dtype)  # double, as times are: single precision would blur short gaps
+        # Where and as times are: in double precision, because single would blur short gaps, and so on the CPU.
+        u = self.rate(self.points).to(times.device).to(times.dtype)
         steps = (u[:-2:2] + 4 * u[1::2] + u[2::2]) / (6 * GRID)  # Simpson on each cell
         whole = torch.cat([u.new_zeros(1), steps.cumsum(0)])  # U at the grid points
         scaled = times / self.horizon

@@ -3,6 +3,7 @@
 - `reading.py`: `read` a file or a data frame, `scan` a file larger than memory
 - `writing.py`: `write` a file, with a warning about what its format cannot hold
 - `data_folder.py`: data folders: corpus, queries and relevance, as `fit` and `evaluate` take them
+- `part_of_corpus.py`: a random part of a corpus that is larger than memory
 - `trec.py`: TREC qrels and runs
 - `frame.py`: data frames of pandas and polars, and Arrow tables
 - `coercion.py`: whatever a user passes as sequences: frames, lists of (time, mark) pairs, sequences

@@ -19,6 +19,7 @@ from neuroseqret.data.splits import SPLITS, split_rows_if_any
 from neuroseqret.errors import DataError
 from neuroseqret.readers.formats import canonical
 from neuroseqret.readers.options import Options
+from neuroseqret.readers.part_of_corpus import of_part, read_at_most, relevant_to
 from neuroseqret.readers.trec import Qrels, read_qrels, write_qrels
 from neuroseqret.readers.writing import Sequences
 from neuroseqret.storage.files import new_folder
@@ -90,19 +91,26 @@ class DataFolder:
 
 
 @naming_path
-def read_folder(path: str | PathLike[str], *, validate: bool = True) -> DataFolder:
-    """Read and check a data folder; `queries` and `relevance` are None if the folder has none."""
+def read_folder(path: str | PathLike[str], *, validate: bool = True, most_events: int | None = None) -> DataFolder:
+    """Read and check a data folder; `queries` and `relevance` are None if the folder has none.
+
+    Of a corpus with more than `most_events`, a random part is read.
+    """
     folder = Path(path)
     if not (folder / CORPUS).is_file():
         raise DataError(f"not a data folder ({CORPUS} is missing)", file=folder, remedy="see docs/formats.md")
     meta = canonical.read_meta(folder / META) if (folder / META).exists() else {}
-    corpus = canonical.read(folder / CORPUS, Options())
     queries = canonical.read(folder / QUERIES, Options()) if (folder / QUERIES).exists() else None
+    qrels: Qrels | None = read_qrels(folder / QRELS) if (folder / QRELS).exists() else None
+    if most_events is None:
+        corpus = canonical.read(folder / CORPUS, Options())
+    else:
+        corpus = read_at_most(folder / CORPUS, most_events, relevant_to(queries, qrels))
+        qrels = None if qrels is None else of_part(qrels, corpus)
     if validate:
         corpus.validate(folder / CORPUS)
         if queries is not None:
             queries.validate(folder / QUERIES)
-    qrels = read_qrels(folder / QRELS) if (folder / QRELS).exists() else None
     try:
         relevance = _relevance(corpus, queries, qrels)
         _check_together(corpus, queries)

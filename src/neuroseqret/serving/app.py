@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import neuroseqret
 from neuroseqret.errors import UserError
 from neuroseqret.serving import problems, shapes
+from neuroseqret.serving.examples import REPLIES
 from neuroseqret.serving.middleware import Surroundings
 from neuroseqret.serving.routes import feedback, index, operation, search, sequences
 from neuroseqret.serving.service import Service
@@ -134,7 +135,10 @@ def described(app: FastAPI) -> dict[str, Any]:
         _, found = models_json_schema(
             [(one, "validation") for one in _BODIES], ref_template="#/components/schemas/{model}"
         )
-        document["components"]["schemas"] |= found["$defs"]
+        schemas = document["components"]["schemas"]
+        schemas |= found["$defs"]
+        for name, example in REPLIES.items():
+            schemas[name]["examples"] = [example]
         wrong = {
             "description": "What is wrong, and what to do.",
             "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},

@@ -7,9 +7,10 @@ with every sequence, so that the first never wait for the second. Reads and writ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +33,7 @@ from neuroseqret.serving.shapes import EventsQuery, ExplainRequest, FeedbackRequ
 from neuroseqret.serving.statistics import Statistics
 
 T = TypeVar("T")
+_WRITERS = 2  # bodies at once, batch by batch in turns: a small one does not wait for the end of a large one
 
 
 class Service:
@@ -50,7 +52,8 @@ class Service:
         self._fast: Batcher[SearchJob] = Batcher(run, settings.window, "search", *([1] if one_by_one else []))
         self._slow: Batcher[SearchJob] = Batcher(run, 0.0, "rerank", 8)
         self._readers = ThreadPoolExecutor(2, "read")
-        self._writers = ThreadPoolExecutor(1, "write")
+        self._writers = ThreadPoolExecutor(_WRITERS, "write")
+        self._notes = ThreadPoolExecutor(1, "note")
         self.explainable = _can_be_explained(index.model)
         self.audit = AuditLog(settings.audit)
         self.ready = False
@@ -88,7 +91,7 @@ class Service:
         self.ready = False
         await self._fast.close()
         await self._slow.close()
-        for pool in (self._readers, self._writers):
+        for pool in (self._readers, self._writers, self._notes):
             await asyncio.get_running_loop().run_in_executor(None, pool.shutdown)
 
     @asynccontextmanager
@@ -108,8 +111,16 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._readers, work, *given)
 
     async def write(self, work: Callable[..., T], *given: Any) -> T:
-        """Run a write in the thread of writes, to its end even if the caller goes away."""
+        """Run a write in one of the threads of writes, to its end even if the caller goes away."""
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._writers, work, *given))
+
+    async def note(self, work: Callable[..., T], *given: Any) -> T:
+        """Run a write that takes milliseconds (judgements, the audit log), which no body of sequences holds up."""
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._notes, work, *given))
+
+    async def noted(self, verb: str, state: Mapping[str, Any], **what: Any) -> None:
+        """Note a write in the audit log; `state` is that of the request."""
+        await self.note(partial(self.audit.write, verb, state["caller"], state["request_id"], **what))
 
     # ---------------------------------------------------------------- search
 

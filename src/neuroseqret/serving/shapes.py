@@ -204,6 +204,8 @@ class ExplainReply(BaseModel):
 class EmbedRequest(Strict):
     """Sequences to embed."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"sequences": [{"id": "s1", **EXAMPLE}]}]})
+
     sequences: list[Sequence] = Field(min_length=1)
     role: Literal["query", "corpus"] = "query"
     unknown_marks: UnknownMarks = "error"
@@ -218,6 +220,8 @@ class EmbedReply(BaseModel):
 
 class AddRequest(Strict):
     """A few sequences to add; many go as Arrow, Parquet or NDJSON."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"sequences": [{"id": "s1", **EXAMPLE}]}]})
 
     sequences: list[Sequence] = Field(min_length=1)
 
@@ -243,6 +247,8 @@ class AddReply(BaseModel):
 
 class RemoveRequest(Strict):
     """Ids of sequences to remove."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["s1", "s2"]}]})
 
     ids: list[Id] = Field(min_length=1, max_length=100_000)
 

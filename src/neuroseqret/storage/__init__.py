@@ -7,5 +7,6 @@
 - `bucket.py`: a folder of an object store
 - `numba_cache.py`: a place for numba's compiled functions, if the install is read-only
 - `reading.py`: one line that names the path, if a file cannot be read or is damaged
+- `vectors.py`: Parquet files of vectors
 - `seal.py`: a checksum inside Parquet files, so that damage is found
 """

@@ -28,4 +28,8 @@ def crop(batch: Batch, most: int, rng: np.random.Generator) -> Batch:
     last = times.gather(1, (number - 1).clamp(min=0)[:, None])[:, 0]
     spans = torch.where(number == batch.lengths, batch.spans, last - start)
     times = torch.where(inside, times - start[:, None], torch.zeros_like(times))
-    return Batch(batch.rows, times, torch.where(inside, marks, torch.zeros_like(marks)), number, spans)
+    values = None
+    if batch.values is not None:
+        of_events = batch.values.gather(1, index[:, :, None].expand(-1, -1, batch.values.shape[2]))
+        values = torch.where(inside[:, :, None], of_events, torch.zeros_like(of_events))
+    return Batch(batch.rows, times, torch.where(inside, marks, torch.zeros_like(marks)), number, spans, values)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """Queries with a `split`, the corpus, the labels, and the seed, budget, checkpoint and log of the run."""
+    """Queries with a `split`, the corpus, the labels, and the seed, budget, checkpoint, device and log of the run."""
 
     queries: EventSequences
     corpus: EventSequences  # the given corpus, or sub-sequences of it if nothing is labelled
@@ -39,6 +39,7 @@ class TrainingTask:
     max_seconds: float | None = None
     checkpoint_folder: Path | None = None
     unlabelled: bool = False  # the task is made of sub-sequences of the corpus
+    device: str = "cpu"  # of the networks while they are trained
     log: TrainingLog = field(default_factory=TrainingLog)
     begun: float = field(default_factory=budget.now)
 
@@ -53,6 +54,7 @@ class TrainingTask:
         seed: int = 0,
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
+        device: str = "cpu",
     ) -> TrainingTask:
         """Build the task from the arguments of `fit`.
 
@@ -81,6 +83,7 @@ class TrainingTask:
             max_seconds,
             None if checkpoint is None else Path(checkpoint),
             unlabelled,
+            device,
         )
 
     @property

@@ -95,6 +95,25 @@ def test_searching_never_waits_for_the_network(tiny, place, proxy, monkeypatch):
     gate.set()
 
 
+def test_opening_again_reads_only_what_is_new(tiny, place, proxy, monkeypatch):
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 30)
+    index = Index.create(tiny, place, corpus(0, 40))
+    index.refresh(wait=True)
+    expected, read = index.search(id="s4", k=5), []
+    proxy.fault = lambda asked: read.append(asked.path) if "/data/" in asked.path else None
+    again = Index.open(place)
+    assert [hit.id for hit in again.search(id="s4", k=5)] == [hit.id for hit in expected]
+    assert len(again) == 40
+    assert read == []  # the structure in the cache says which parts of the store it was built of
+    index.remove(["s4"])
+    index.add(corpus(40, 5))
+    read.clear()
+    again = Index.open(place)
+    assert len(again) == 44
+    assert again.search(id="s44", k=1)
+    assert read
+
+
 def test_replicas_see_each_other_and_lose_nothing(tiny, place, tmp_path, monkeypatch):
     Index.create(tiny, place)
     writers = []

@@ -15,6 +15,7 @@ from cli.calling import call
 from naive import index as naive
 from neuroseqret import Index, UserError
 from neuroseqret.errors import MissingExtraError
+from neuroseqret.index.engines import milvus
 from neuroseqret.index.engines.milvus import MilvusEngine
 
 CORPUS = naive.some_sequences(300, seed=1)
@@ -22,7 +23,13 @@ QUERIES = naive.some_sequences(5, seed=2, prefix="q")
 
 
 @pytest.fixture
-def both(tmp_path, tiny, address):
+def messages(monkeypatch):
+    """Rows go to Milvus in messages of 34."""
+    monkeypatch.setattr(milvus, "_INSERT_BYTES", 34 * (4 * 16 + 512))
+
+
+@pytest.fixture
+def both(tmp_path, tiny, address, messages):
     """The same corpus in an index with Milvus and in one without."""
     pushed = Index.create(tiny, tmp_path / "pushed", CORPUS, engine=address)
     return pushed, Index.create(tiny, tmp_path / "local", CORPUS)
@@ -127,6 +134,28 @@ def test_an_engine_that_fails_leaves_the_change_for_later(tmp_path, tiny, addres
     index.add(CORPUS[80:90])  # the next change brings the earlier one along
     assert index.check() == []
     assert len(index) == index._mirror.engine.count() == 90
+
+
+def test_one_of_several_messages_is_lost(tmp_path, tiny, server_address, monkeypatch, messages):
+    from pymilvus.exceptions import MilvusException
+
+    index = Index.create(tiny, tmp_path / "index", CORPUS[:10], engine=server_address)
+    client, sent = index._mirror.engine._client, []
+
+    def insert(collection, entities, insert=client.insert, **options):
+        sent.append(len(entities))
+        if len(sent) == 2:
+            raise MilvusException(message="lost on the way")
+        return insert(collection, entities, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "insert", insert)
+        with pytest.raises(UserError, match=r"lost on the way; the change is stored in the index and reaches"):
+            index.add(CORPUS[10:150])
+    assert sorted(sent) == [4, 34, 34, 34, 34]
+    index.add(CORPUS[150:160])
+    assert index.check() == []
+    assert len(index) == index._mirror.engine.count() == 160
 
 
 def test_writers_and_the_server_are_killed(tmp_path, tiny, server, server_address):

@@ -10,7 +10,7 @@ from torch import nn
 from neuroseqret.models.fixed_features import Layout
 from neuroseqret.models.presets import MemberSettings, ProjectionSettings
 from neuroseqret.models.self_attention import group_probabilities
-from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened
+from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened, principal_directions
 from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.projection import Projection
 
@@ -142,7 +142,7 @@ def test_fewer_groups_than_dimensions_leave_dimensions_at_0(number):
 def test_whitening_keeps_cosines_where_it_keeps_all_dimensions():
     vectors = np.random.default_rng(2).normal(size=(50, 6)).astype(np.float32)
     projection = Projection(6, "linear", dimension=6, dropout_share=0.0)
-    fit_whitened(projection, torch.from_numpy(vectors))
+    fit_whitened(projection, torch.from_numpy(vectors), principal_directions(torch.from_numpy(vectors)))
     centred = vectors - vectors.mean(0)
     centred /= np.linalg.norm(centred, axis=1, keepdims=True)
     with torch.no_grad():

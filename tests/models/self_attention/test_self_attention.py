@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import neuroseqret.models.self_attention.model as module
+from naive import models as naive
 from naive.random_sequences import random_sequences
 from neuroseqret import methods
 from neuroseqret.data.batching import pad
@@ -34,7 +35,7 @@ SMALL = {
     "vector": {"bank": 20},
     "selection": {"steps": 10},
 }
-PAPER = {**{k: SMALL[k] for k in ("encoder", "batch")}, "joint": {"steps": 10, "evaluations": 1}}
+PAPER = {**{k: SMALL[k] for k in ("encoder", "batch", "warm_up")}, "joint": {"steps": 10, "evaluations": 1}}
 
 
 def rhythms(seed: int, number: int, groups: int = 4, **columns) -> EventSequences:
@@ -94,6 +95,21 @@ def test_embeddings_are_unit_and_kappa_is_a_cosine(which, request):
     kappa = rows @ rows.T
     assert np.abs(kappa).max() <= 1 + 1e-5
     np.testing.assert_allclose(np.diag(kappa), 1, atol=1e-5)
+
+
+def test_the_score_is_kappa_and_gamma_sim_pair_by_pair(paper):
+    queries, corpus = QUERIES[:3], CORPUS[:4]
+    asked, shown = paper.embed(queries, "query"), paper.embed(corpus)
+    scores, moved = paper.score(queries, corpus), paper.unwarped(pad(queries), "query")
+    starts = corpus.observed()[0]
+    for q in range(3):
+        for c in range(4):
+            times, n = corpus[c].times - starts[c], int(queries.lengths[q])
+            mine = moved.times[q, :n].detach().numpy(), queries[q].marks, float(moved.spans[q].detach())
+            theirs = times, corpus[c].marks, float(corpus.observed()[1][c] - starts[c])
+            distance = naive.deltas(*mine, *theirs, True, paper.horizon)
+            expected = naive.relevance(asked[q], shown[c], paper.settings.similarity.gamma, *distance)
+            assert scores[q, c] == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("which", ["model", "neural", "paper", "literal"])
@@ -369,6 +385,7 @@ def many_groups(seed: int, each: int, groups: int = 300) -> EventSequences:
 
 def test_paper_takes_the_gradient_by_all_parameters_too():
     tiny = {"encoder": {"width": 4}, "batch": {"size": 4, "negatives": 4}, "joint": {"steps": 2, "evaluations": 1}}
+    tiny["warm_up"] = {"steps": 1}
     trained = SelfAttention("paper", vector={"fisher": "all"}, **tiny).fit(QUERIES, CORPUS, seed=0)
     assert trained.dimension == sum(p.numel() for p in trained.network.process.parameters())
     rows = trained.embed(CORPUS[:5])

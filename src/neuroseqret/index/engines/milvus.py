@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ from neuroseqret.index.store import EMBEDDING, KEY, SERIAL
 TIMEOUT = 60.0  # seconds that a call may take
 _CONNECT = 10.0
 _PAGE = 16_000  # rows of one query; the server gives at most 16,384
-_INSERT_BYTES = 16 << 20  # of vectors in one message; the server takes 64 MB
+_INSERT_BYTES = 2 << 20  # of vectors in one message; the server takes 64 MB
+_AT_ONCE = 3  # messages: while the server works on one, pymilvus makes the next one ready
 _EF = 128  # candidates that HNSW keeps on its way, unless more are wanted
 _LISTS, _PROBED = 128, 32  # inverted lists of the binary codes, and how many of them a search reads
 _LEVELS = ("session", "bounded", "eventually", "strong")
@@ -204,9 +206,11 @@ class MilvusEngine:
 
     def insert(self, prepared: list[list[dict[str, Any]]], again: bool = False) -> None:
         call = self._client.upsert if again else self._client.insert
-        for entities in prepared:
-            with self._explained():
-                call(self.address.collection, entities, timeout=TIMEOUT)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            sent = [pool.submit(call, self.address.collection, entities, timeout=TIMEOUT) for entities in prepared]
+            for one in sent:
+                with self._explained():
+                    one.result()
 
     def delete(self, serials: Rows) -> None:
         with self._explained():

@@ -70,22 +70,28 @@ class CrossScorer(nn.Module):
         self.unit = horizon / scale.typical_gap if s.clock == "horizon" else 1.0
         self.classes = classes
         self.process = CrossProcess(classes.number, s.width, s.positions, s.blocks, s.dropout)
-        self.unwarp = Unwarp(horizon, sigma=s.sigma)
+        self.unwarp = Unwarp(horizon, sigma=s.sigma) if s.unwarp else None
         self.information = fisher.DiagonalInformation((2 + classes.number) * (s.width + 1))
 
     # ---------------------------------------------------------------- states
 
+    @property
+    def device(self) -> torch.device:
+        """The device of the process; batches stay on the CPU, in double precision."""
+        return self.information.moment.device
+
     def embed_events(self, batch: Batch) -> Tensor:
         """Return y of the events: (B, L, D)."""
-        return self.process.embed_events(batch.times / self.scale.typical_gap, self.classes(batch.marks), self.unit)
+        marks = self.classes(batch.marks.to(self.device))
+        return self.process.embed_events(batch.times / self.scale.typical_gap, marks, self.unit)
 
     def _inputs(self, batch: Batch) -> Inputs:
-        inputs = self.scale.inputs(batch)
+        inputs = self.scale.inputs(batch).to(self.device)
         return replace(inputs, marks=self.classes(inputs.marks))
 
     def unwarped(self, queries: Batch) -> Batch:
         """Return U(H_q), without noise."""
-        return unwarped(self.unwarp, queries)
+        return queries if self.unwarp is None else unwarped(self.unwarp, queries)
 
     def pairs(self, queries: Batch, candidates: Batch) -> Pairs:
         """Condition the candidates of each query on it; `queries` are already unwarped."""
@@ -98,7 +104,7 @@ class CrossScorer(nn.Module):
             self._inputs(queries),
             self._inputs(candidates),
             self.process.states(self.process.attend_self(asked)),
-            self.process.states(self.process.attend(shown, asked, queries.mask)),
+            self.process.states(self.process.attend(shown, asked, queries.mask.to(self.device))),
         )
 
     def gradients(self, inputs: Inputs, states: Tensor) -> Tensor:
@@ -113,7 +119,7 @@ class CrossScorer(nn.Module):
         `noisy` adds eta to U in Sim only: a shift changes no gaps, and the inputs use U without it.
         """
         own = self.kernel(pairs) if self.kind == "fisher" else -self.divergence(pairs)
-        return own - self.settings.gamma * self._distance(pairs, noisy).to(own.dtype)
+        return own - self.settings.gamma * self.distance(pairs, noisy).to(own.dtype).to(own.device)
 
     def kernel(self, pairs: Pairs) -> Tensor:
         """Return kappa of every query and candidate: (Q, C)."""
@@ -134,19 +140,24 @@ class CrossScorer(nn.Module):
         after: NextEvent = self.process.heads(states[..., 1:, :])
         return after
 
-    def _distance(self, pairs: Pairs, noisy: bool) -> Tensor:
-        """Return Delta_t + Delta_x: (Q, C)."""
+    def distance(self, pairs: Pairs, noisy: bool = False) -> Tensor:
+        """Return -Sim = Delta_t + Delta_x: (Q, C)."""
+        delta_t, delta_x = self.deltas(pairs, noisy)
+        return delta_t + delta_x
+
+    def deltas(self, pairs: Pairs, noisy: bool = False) -> tuple[Tensor, Tensor]:
+        """Return Delta_t and Delta_x of every query and candidate: two (Q, C) float64."""
         number = pairs.states.shape[1]
         query = pairs.query
-        if noisy:
+        if noisy and self.unwarp is not None:
             moved = query.times + self.unwarp.noise(len(query)).reshape(-1, 1)
             query = replace(query, times=torch.where(query.mask, moved, query.times))
         rows = []
         for q in range(len(pairs.query)):
             mine = rows_of(pairs.candidates, slice(q * number, (q + 1) * number))
-            delta_t, delta_x = deltas(rows_of(query, slice(q, q + 1)), mine, self.settings.form, self.horizon)
-            rows.append((delta_t + delta_x)[0])
-        return torch.stack(rows)
+            rows.append(deltas(rows_of(query, slice(q, q + 1)), mine, self.settings.form, self.horizon))
+        delta_t, delta_x = (torch.cat(parts) for parts in zip(*rows, strict=True))
+        return delta_t, delta_x
 
     def log_likelihood_per_event(self, pairs: Pairs) -> Tensor:
         """Return log p(H_c | U(H_q)) per event, averaged over the pairs."""

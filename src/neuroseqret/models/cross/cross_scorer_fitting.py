@@ -118,19 +118,20 @@ class CrossScorerFitting:
             with torch.no_grad():
                 self.model.information.update(self.model.gradients(pairs.inputs, pairs.states.flatten(0, 1)))
         s, scores = self.settings, self.model.scores(pairs, noisy=True)
-        truth, ignore = torch.from_numpy(drawn.truth), torch.from_numpy(drawn.ignore)
+        truth, ignore = (torch.from_numpy(table).to(scores.device) for table in (drawn.truth, drawn.ignore))
         ranking = pairwise_hinge(scores, truth, s.margin, ignore, s.over)
         # The paper adds the penalty to a sum over pairs; beside the mean over all pairs it is divided alike.
         share = 1.0 if s.over == "active" else 1 / max(number_of_pairs(truth, ignore), 1)
         likelihood = self.model.log_likelihood_per_event(pairs)
-        return ranking - self.settings.likelihood * likelihood + share * self.model.unwarp.penalty()
+        penalty = 0.0 if self.model.unwarp is None else share * self.model.unwarp.penalty()
+        return ranking - self.settings.likelihood * likelihood + penalty
 
     @torch.no_grad()
     def validate(self) -> float:
         """Return the MAP of the judged validation lists in the order of the current scores."""
         scores = np.stack(
             [
-                self.model.scores(self._listed(row, candidates))[0].numpy()
+                self.model.scores(self._listed(row, candidates))[0].cpu().numpy()
                 for row, candidates in zip(self.judged.rows, self.judged.candidates, strict=True)
             ]
         )

@@ -34,7 +34,7 @@ class HashCrossAttention(SecondStage, Embedder):
 
     name: ClassVar[str] = "hash-cross"
     version: ClassVar[int] = 3
-    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 3}
+    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 4}
     corrections: ClassVar[dict[str, type[Correction]]] = {"memory": MemoryDivergence, "process": ProcessDivergence}
     correction: EmbeddingCorrection
 
@@ -43,6 +43,10 @@ class HashCrossAttention(SecondStage, Embedder):
         """Length of an embedding."""
         self.trained_card()
         return self.correction.dimension
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self.first_stage.values
 
     def compute_embeddings(self, sequences: EventSequences, role: Role) -> Scores:
         self.trained_card()

@@ -61,7 +61,8 @@ def out_of_fold(
         head = _metric_of(model, task, vectors, train_rows[side != left_out], steps, checkpoint, phase)
         rows = train_rows[side == left_out]
         with torch.no_grad():
-            folds.append(Fold(rows, head(vectors[0][rows], "query").numpy(), head(vectors[1]).numpy()))
+            asked, shown = (of.to(head.device) for of in (vectors[0][rows], vectors[1]))
+            folds.append(Fold(rows, head(asked, "query").cpu().numpy(), head(shown).cpu().numpy()))
     return folds
 
 
@@ -90,7 +91,7 @@ def _metric_of(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         groups = number_of_groups(task.relevance, train_rows, settings)
-        metric = Metric(model.network.layout, settings.projection, weights, groups)
+        metric = Metric(model.network.layout, settings.projection, weights, groups).to(task.device)
     if not settings.projection.learned:
         return metric.eval()  # there is no metric to fit
     base = settings.head if settings.head is not None else LoopSettings(learning_rate=2e-3, weight_decay=1e-3)

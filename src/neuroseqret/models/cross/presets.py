@@ -44,6 +44,7 @@ class CrossProcessSettings(_Settings):
     margin: float = Field(default=0.5, gt=0)
     over: Literal["active", "all"] = "active"  # pairs that the hinge is averaged over
     likelihood: float = Field(default=0.1, ge=0)  # weight of the negative log-likelihood per event
+    unwarp: bool = True  # the times of queries
     sigma: float = Field(default=0.1, gt=0)  # of the unwarping
     queries: int = Field(default=16, ge=1)  # anchors per step
     pseudo_share: float = Field(default=0.0, ge=0, le=1)  # of the anchors: corpus sequences, without `hard`
@@ -76,7 +77,6 @@ def _paper(first_stage: str, gamma: float, margin: float, batch: int, width: int
         gamma=gamma,
         margin=margin,
         over="all",
-        likelihood=0.0,
         queries=batch // 8,  # with a hundred negatives each
         positives=1,
         negatives=100,

@@ -54,7 +54,9 @@ class ProcessKernel(Correction):
             )
             for rows in (learned, task.answerable_validation_rows)
         ]
+        self.scorer.to(task.device)
         best = CrossScorerFitting(self.scorer, self.settings.process, task, *lists).run(checkpoint)
+        self.scorer.to(self.first_stage.device)
         return Outcome.of("AP of lists", best)
 
     @torch.no_grad()
@@ -65,7 +67,7 @@ class ProcessKernel(Correction):
             query = self.scorer.unwarped(first_events(pad(queries, np.array([k]))))
             for rows in rows_by_length(np.minimum(candidates.lengths, MOST_EVENTS), _EVENTS):
                 pairs = self.scorer.pairs(query, first_events(pad(candidates, rows)))
-                scores[k, rows] = self.scorer.scores(pairs)[0].numpy()
+                scores[k, rows] = self.scorer.scores(pairs)[0].cpu().numpy()
         return scores
 
     def tensors(self) -> dict[str, Tensor]:
@@ -100,5 +102,5 @@ class ProcessDivergence(ProcessKernel, EmbeddingCorrection):
         for rows in rows_by_length(np.minimum(sequences.lengths, MOST_EVENTS), _EVENTS):
             batch = first_events(pad(sequences, rows))
             batch = self.scorer.unwarped(batch) if role == "query" else batch
-            embedded[rows] = self.scorer.self_conditioned(batch).numpy()
+            embedded[rows] = self.scorer.self_conditioned(batch).cpu().numpy()
         return embedded

@@ -29,6 +29,7 @@ _FIRST_SHARE = 0.6  # of the budget, if the first stage is trained too
 class SecondStage(Reranker, Resumable):
     """A first stage and a correction. `first_stage` is a trained SelfAttention; without one, `fit` trains it."""
 
+    trains_on_devices: ClassVar[bool] = True
     #: The correction of each kind in the settings.
     corrections: ClassVar[dict[str, type[Correction]]]
     settings: CrossSettings

@@ -13,6 +13,8 @@ model tells the probability of a group, :math:`\mathrm{softmax}_g(\ell_g / 2)` w
 .. math:: \ell_g(v) = \mu_g^\top S^{-1} v - \tfrac12 \mu_g^\top S^{-1} \mu_g.
 
 The temperature 2 makes up for features that are neither independent nor normal.
+
+Both are computed on the CPU, in double precision where it matters, whatever device the projection is on.
 """
 
 from __future__ import annotations
@@ -57,20 +59,25 @@ def fit_discriminant(
     if classifier is not None:
         weights = torch.linalg.solve_triangular(back, half, upper=True).T / 2  # (g, size)
         bias = -half.square().sum(0) / 4 - weights @ mean.double()
-        classifier.weight.copy_(weights)
-        classifier.bias.copy_(torch.where(sizes > 0, bias, _IMPOSSIBLE))
+        classifier.weight.copy_(weights.float())
+        classifier.bias.copy_(torch.where(sizes > 0, bias, _IMPOSSIBLE).float())
 
 
 @torch.no_grad()
-def fit_whitened(projection: Projection, vectors: Tensor) -> None:
+def principal_directions(vectors: Tensor) -> Tensor:
+    """Return the principal directions of vectors (n, size), the first one first: (size, size)."""
+    centred = vectors - vectors.mean(0)
+    return torch.linalg.eigh((centred.T @ centred).double())[1].flip(1)
+
+
+@torch.no_grad()
+def fit_whitened(projection: Projection, vectors: Tensor, directions: Tensor) -> None:
     """Fill a linear projection with the first principal directions of the vectors."""
-    mean = vectors.mean(0)
-    centred = vectors - mean
-    _, directions = torch.linalg.eigh((centred.T @ centred).double())
-    _fill(projection, directions.flip(1)[:, : projection.dimension], mean)
+    _fill(projection, directions[:, : projection.dimension], vectors.mean(0))
 
 
 def _fill(projection: Projection, directions: Tensor, mean: Tensor) -> None:
-    projection.first.zero_()
-    projection.first[0, :, : directions.shape[1]] = directions.float()
-    projection.first_bias[0, 0].copy_(-(mean @ projection.first[0]))
+    matrix = mean.new_zeros(projection.first.shape[1:])
+    matrix[:, : directions.shape[1]] = directions.float()
+    projection.first[0].copy_(matrix)
+    projection.first_bias[0, 0].copy_(-(mean @ matrix))

@@ -12,6 +12,7 @@ Models without a neural process start with phase 3.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from neuroseqret.models.self_attention.metric_training import ranking_loss
 from neuroseqret.models.self_attention.network import MAX_EVENTS, Raw, RelevanceNetwork, likelihood_per_event, take
 from neuroseqret.models.self_attention.selection import choose_weights
 from neuroseqret.models.self_attention.vectors import CROPS, TrainingVectors, random_crops
+from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.similarity import difference, rows_of
 from neuroseqret.processes.time_scale import Inputs, TimeScale
 from neuroseqret.training import budget, ranks
@@ -57,9 +59,11 @@ class Fitting:
         settings: SelfAttentionSettings,
         task: TrainingTask,
         fixed: Callable[[EventSequences], Tensor | None],  # features that need no training
+        values: EventValues,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        self.network, self.scale, self.settings, self.task = network, scale, settings, task
+        self.network, self.scale, self.settings, self.task = network.to(task.device), scale, settings, task
+        self.values = values
         self.queries, self.corpus, self.relevance = task.queries, task.corpus, task.relevance
         self.train_rows = task.train_rows
         self.validation_rows = task.answerable_validation_rows
@@ -173,11 +177,12 @@ class Fitting:
         sequences, so both come before the crop.
         """
         rng = np.random.default_rng([self.seed, step, 1])
-        corpus = pad(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
+        corpus = self.values.padded(self.corpus, np.concatenate([pairs.pseudo, pairs.corpus]))
         with torch.set_grad_enabled(learn_unwarping):
-            asked = self._unwarped(pad(self.queries, pairs.queries))
+            asked = self._unwarped(self.values.padded(self.queries, pairs.queries))
         batch = join(asked, corpus)
-        return self.scale.inputs(_detach_zero_spans(crop(batch, self.settings.batch.crop, rng))), batch
+        inputs = self.scale.inputs(_detach_zero_spans(crop(batch, self.settings.batch.crop, rng)))
+        return inputs.to(self.task.device), batch
 
     def _unwarped(self, queries: Batch) -> Batch:
         return queries if self.network.unwarp is None else unwarped(self.network.unwarp, queries)
@@ -215,7 +220,7 @@ class Fitting:
         fixed = None
         if self._of_queries is not None and self._of_corpus is not None:
             rows = self._of_queries[pairs.queries], self._of_corpus[pairs.pseudo], self._of_corpus[pairs.corpus]
-            fixed = torch.cat(rows)
+            fixed = torch.cat(rows).to(self.task.device)
         embedded = self.network.metric(self.network.vector(raw, fixed))
         anchors = len(pairs.positive)
         scores = embedded[:anchors] @ embedded[anchors:].T
@@ -224,7 +229,7 @@ class Fitting:
             moved = self._shifted(batch, len(pairs.queries))
             asked, shown = rows_of(moved, slice(0, anchors)), rows_of(moved, slice(anchors, None))
             distance = difference(asked, shown, s.form, s.terms, self.network.horizon)
-            scores = s.kernel * scores - s.gamma * distance.to(scores.dtype)
+            scores = s.kernel * scores - s.gamma * distance.to(scores.dtype).to(scores.device)
         loss = ranking_loss(scores, pairs.positive, pairs.ignore, self.settings.loss)
         if self.network.unwarp is not None:
             loss = loss + self._share_of_penalty(pairs) * self.network.unwarp.penalty()
@@ -271,8 +276,16 @@ class Fitting:
     def _vectors(self, sequences: EventSequences, rows: IntArray, fixed: Tensor | None, query: bool) -> Tensor:
         raw = self._raw(sequences, rows, query) if self.settings.vector.neural else None
         whole = torch.zeros(len(sequences), self.network.size, dtype=torch.float16)
-        whole[rows] = self.network.vector(raw, None if fixed is None else fixed[rows]).half()
+        whole[rows] = self._vector(raw, fixed, rows).half().cpu()
         return whole
+
+    def _vector(self, raw: Raw | None, fixed: Tensor | None, rows: IntArray) -> Tensor:
+        """Return the vectors that follow from the process and the fixed features of some rows."""
+        some = None if fixed is None else fixed[rows]
+        if raw is None:  # nothing to compute
+            return self.network.vector(None, some)
+        moved = Raw(*(part.to(self.task.device) for part in vars(raw).values()))
+        return self.network.vector(moved, None if some is None else some.to(self.task.device))
 
     def _raw(self, sequences: EventSequences, rows: IntArray, query: bool) -> Raw:
         """Return what the process computes for some sequences, without gradients; every rank computes its share."""
@@ -286,12 +299,13 @@ class Fitting:
             torch.empty(len(rows), self.network.fisher_size), torch.empty(len(rows), width), torch.empty(len(rows))
         )
         for part in rows_by_length(sequences.lengths[rows], MAX_EVENTS):
-            batch = pad(sequences, rows[part])
-            raw = self.network.raw(self.scale.inputs(self._unwarped(batch) if query else batch))
+            batch = self.values.padded(sequences, rows[part])
+            inputs = self.scale.inputs(self._unwarped(batch) if query else batch)
+            raw = self.network.raw(inputs.to(self.task.device))
             whole.score[part], whole.pooled[part], whole.log_likelihood[part] = (
-                raw.score,
-                raw.pooled,
-                raw.log_likelihood,
+                raw.score.cpu(),
+                raw.pooled.cpu(),
+                raw.log_likelihood.cpu(),
             )
         return whole
 
@@ -302,15 +316,19 @@ class Fitting:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed + 1)
             groups = number_of_groups(self.relevance, self.train_rows, self.settings)
-            self.network.metric = metric = Metric(self.network.layout, self.settings.projection, weights, groups)
+            metric = Metric(self.network.layout, self.settings.projection, weights, groups).to(self.task.device)
+        self.network.metric = metric
         judged = self.relevance.select_queries(self.validation_rows).select_corpus(self.judged)
-        asked, shown = vectors.queries[0][self.validation_rows].float(), vectors.corpus[0][self.judged].float()
+        asked, shown = (
+            some.float().to(self.task.device)
+            for some in (vectors.queries[0][self.validation_rows], vectors.corpus[0][self.judged])
+        )
         with torch.no_grad():
             similarity = self._judged_similarity()  # computed once: U does not change in this phase
 
         @torch.no_grad()
         def validate() -> float:
-            kernel = (metric(asked, "query") @ metric(shown).T).numpy()
+            kernel = (metric(asked, "query") @ metric(shown).T).cpu().numpy()
             return mean_average_precision(self.settings.similarity.kernel * kernel + similarity, judged)
 
         return fit_metric(
@@ -341,10 +359,10 @@ class Fitting:
             fixed = self._of_queries if query else self._of_corpus
             with torch.no_grad():
                 raw = self._raw(sequences, rows, query)
-                embedded.append(self.network.metric(self.network.vector(raw, None if fixed is None else fixed[rows])))
+                embedded.append(self.network.metric(self._vector(raw, fixed, rows)))
         with torch.no_grad():
             similarity = self._judged_similarity()
-        kernel = (embedded[0] @ embedded[1].T).numpy()
+        kernel = (embedded[0] @ embedded[1].T).cpu().numpy()
         return mean_average_precision(self.settings.similarity.kernel * kernel + similarity, relevance)
 
     def _judged_similarity(self) -> Scores:
@@ -367,17 +385,16 @@ def _in_shares(fixed: Callable[[EventSequences], Tensor | None]) -> Callable[[Ev
 
 def unwarped(unwarp: torch.nn.Module, queries: Batch) -> Batch:
     """Return the queries with U(t) for t; padding stays 0."""
-    device = next(unwarp.parameters()).device
-    times, spans = (unwarp(x.to(device)).to(x.device) for x in (queries.times, queries.spans))
+    times, spans = unwarp(queries.times), unwarp(queries.spans)
     times = torch.where(queries.mask, times, torch.zeros_like(times))
-    return Batch(queries.rows, times, queries.marks, queries.lengths, spans)
+    return replace(queries, times=times, spans=spans)
 
 
 def _detach_zero_spans(batch: Batch) -> Batch:
     """Stop the gradient through sequences of zero duration, because it would divide by the duration."""
     still = batch.spans <= 0
     times = torch.where(still[:, None], batch.times.detach(), batch.times)
-    return Batch(batch.rows, times, batch.marks, batch.lengths, torch.where(still, batch.spans.detach(), batch.spans))
+    return replace(batch, times=times, spans=torch.where(still, batch.spans.detach(), batch.spans))
 
 
 def with_similarity(

@@ -61,12 +61,12 @@ class GroupProbabilities(nn.Module):
         """Find the directions that keep most of the probabilities of these sequences."""
         if self.directions is None:
             return
-        probabilities = self.mean(seen)
+        probabilities = self.mean(seen).cpu()  # not every device has a singular value decomposition
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             found = torch.svd_lowrank(probabilities, min(KEPT, len(probabilities)), niter=4)[2]
         self.directions.zero_()
-        self.directions[:, : found.shape[1]] = found
+        self.directions[:, : found.shape[1]] = found.to(self.directions.device)
 
     def reduced(self, probabilities: Tensor) -> Tensor:
         """Return probabilities in the directions that are kept: (B, groups) to (B, length - 1)."""

@@ -26,7 +26,7 @@ from neuroseqret.models.presets import MemberSettings, ProjectionSettings
 from neuroseqret.models.self_attention.group_probabilities import GroupProbabilities
 from neuroseqret.models.self_attention.projection import Kind, Projection
 
-WHITENED = 128  # dimensions of a `whitened` member: without labels, fewer would lose too much
+TELLS_GROUPS = ("mlp", "discriminant")  # kinds of members that a classifier of the groups builds on
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Member:
     @property
     def tells_groups(self) -> bool:
         """Whether a classifier of the groups builds on it."""
-        return self.settings.kind in ("mlp", "discriminant")
+        return self.settings.kind in TELLS_GROUPS
 
     def both(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return its unit vectors, and what its classifier sees: the hidden layer, or the columns themselves."""
@@ -83,17 +83,18 @@ class Metric(nn.Module):
         self.layout, self.settings = layout, settings
         self.projections = nn.ModuleDict()
         self.groups: GroupProbabilities | None = None
-        for number, (member, seen) in enumerate(zip(settings.members, columns, strict=True)):
-            if self._shares[number] > 0 and member.kind != "groups":
-                self.projections[str(number)] = _projection(member, seen.stop - seen.start, settings)
         self.group_member = next((n for n, m in enumerate(settings.members) if m.kind == "groups"), -1)
-        if self.group_member >= 0 and self._shares[self.group_member] > 0:
-            sizes = {
-                m.number: settings.hidden if m.settings.kind == "mlp" else m.columns.stop - m.columns.start
-                for m in self.members()
-                if m.tells_groups
-            }
-            self.groups = GroupProbabilities(groups, sizes)
+        tell_groups = {
+            number: settings.hidden if member.kind == "mlp" else seen.stop - seen.start
+            for number, (member, seen) in enumerate(zip(settings.members, columns, strict=True))
+            if self._shares[number] > 0 and member.kind in TELLS_GROUPS
+        }
+        for number, (member, seen) in enumerate(zip(settings.members, columns, strict=True)):
+            if self._shares[number] > 0:
+                if member.kind == "groups":
+                    self.groups = GroupProbabilities(groups, tell_groups)
+                else:
+                    self.projections[str(number)] = _projection(member, seen.stop - seen.start, settings)
 
     def members(self) -> Iterator[Member]:
         """Yield the members of positive weight that have a projection."""
@@ -103,6 +104,11 @@ class Metric(nn.Module):
             assert isinstance(projection, Projection)
             columns, weight = self.layout.columns(settings.sees), self._shares[number]
             yield Member(number, settings, columns, weight, projection)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of its numbers."""
+        return self.weights.device
 
     @property
     def group_weight(self) -> float:
@@ -150,6 +156,6 @@ def _projection(member: MemberSettings, size: int, settings: ProjectionSettings)
     if member.kind == "identity":
         return Projection(size, "none")
     if member.kind == "whitened":
-        return Projection(size, "linear", dimension=min(WHITENED, size), dropout_share=0.0)
+        return Projection(size, "linear", dimension=min(member.directions, size), dropout_share=0.0)
     kind: Kind = "mlp" if member.kind == "mlp" else "linear"
     return Projection(size, kind, settings.hidden, settings.dimension, settings.dropout)

@@ -10,7 +10,7 @@ import torch
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import IntArray
 from neuroseqret.models.presets import SelfAttentionSettings
-from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened
+from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened, principal_directions
 from neuroseqret.models.self_attention.group_probabilities import MOST_GROUPS
 from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.metric_training import MetricTraining
@@ -58,7 +58,7 @@ def fit_metric(
 
     def fit_directions() -> None:
         some = some_rows(np.arange(vectors.corpus.shape[1]), _DIRECTION_ROWS, np.random.default_rng([seed, 9]))
-        metric.fit_directions(vectors.corpus[0][torch.from_numpy(some)].float(), seed)
+        metric.fit_directions(vectors.corpus[0][torch.from_numpy(some)].float().to(metric.device), seed)
 
     def validate_whole() -> float:
         assert validate is not None
@@ -105,6 +105,7 @@ def _fit_closed_form(
         asked = some < len(queries)
         groups = np.concatenate([groups[some[asked]], groups[some[~asked]]])
         queries, corpus = queries[some[asked]], corpus[some[~asked] - len(queries)]
+    principal: dict[tuple[str, ...], torch.Tensor] = {}  # of what a member sees, computed once
     for member in members:
         of_queries, of_corpus = (part[0][:, member.columns] for part in (vectors.queries, vectors.corpus))
         known = torch.cat([of_queries[torch.from_numpy(queries)], of_corpus[torch.from_numpy(corpus)]]).float()
@@ -112,7 +113,9 @@ def _fit_closed_form(
             classifier = None if metric.groups is None else metric.groups.classifier(member.number)
             fit_discriminant(member.projection, classifier, known, torch.from_numpy(groups), settings.projection.ridge)
         else:
-            fit_whitened(member.projection, known)
+            if (sees := member.settings.sees) not in principal:
+                principal[sees] = principal_directions(known)
+            fit_whitened(member.projection, known, principal[sees])
 
 
 def _labelled(relevance: Relevance, sampler: PairSampler) -> tuple[IntArray, IntArray, IntArray]:

@@ -45,18 +45,21 @@ class MetricTraining(nn.Module):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 self.proxies.extend(0.1 * torch.randn(groups, m.projection.dimension) for m in self.trained)
+            self.proxies.to(metric.device)
 
     def loss(self, vectors: TrainingVectors, step: int) -> Tensor:
         """Return the loss of a step, averaged over the members."""
         pairs = self.sampler.batch(step)
         rows = len(pairs.positive) + len(pairs.corpus)
         share = ranks.share(rows)  # of this process
-        whole = vectors.rows(pairs, share=share)
+        device = self.metric.device
+        whole = vectors.rows(pairs, share=share).to(device)
         crops = any(member.settings.crops for member in self.trained)
-        cropped = vectors.rows(pairs, np.random.default_rng([self.seed, step, 3]), share) if crops else whole
+        rng = np.random.default_rng([self.seed, step, 3])
+        cropped = vectors.rows(pairs, rng, share).to(device) if crops else whole
         own, groups = None, self.metric.groups
         if self.sampler.groups is not None and (len(self.proxies) or groups is not None):
-            own = torch.from_numpy(np.searchsorted(self.sampler.groups, pairs.sets)).repeat(2)
+            own = torch.from_numpy(np.searchsorted(self.sampler.groups, pairs.sets)).to(device).repeat(2)
         losses, anchors = [], len(pairs.positive)
         for number, member in enumerate(self.trained):
             with ranks.own_randomness():
@@ -75,7 +78,7 @@ class MetricTraining(nn.Module):
 
 def ranking_loss(scores: Tensor, positive: np.ndarray, ignore: np.ndarray, settings: LossSettings) -> Tensor:
     """Return the ranking loss of a block of scores that the settings name."""
-    truth, left_out = torch.from_numpy(positive), torch.from_numpy(ignore)
+    truth, left_out = (torch.from_numpy(table).to(scores.device) for table in (positive, ignore))
     if settings.kind == "hinge":
         return pairwise_hinge(scores, truth, settings.margin, left_out, settings.over)
     return in_batch_softmax(scores, truth, settings.temperature, left_out)

@@ -25,7 +25,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Resumable, Role, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
 from neuroseqret.models.devices import usable
-from neuroseqret.models.fixed_features import fixed_features, fixed_sizes
+from neuroseqret.models.fixed_features import FixedFeatures
 from neuroseqret.models.plain_metric import FEW, PlainMetric
 from neuroseqret.models.presets import SelfAttentionSettings, settings_of
 from neuroseqret.models.self_attention.fitting import Fitting, unwarped, with_similarity
@@ -37,7 +37,8 @@ from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.mark_classes import MarkClasses
 from neuroseqret.processes.markov_renewal import MarkovRenewal
 from neuroseqret.processes.shared_classes import shared_classes
-from neuroseqret.processes.time_scale import TimeScale
+from neuroseqret.processes.time_scale import Inputs, TimeScale
+from neuroseqret.processes.value_tables import ValueTables
 from neuroseqret.training import budget
 from neuroseqret.training.task import TrainingTask
 
@@ -63,8 +64,9 @@ class SelfAttention(Embedder, Resumable):
 
     name: ClassVar[str] = "self"
     version: ClassVar[int] = 3
-    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 3}
+    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 4}
     shares_training: ClassVar[bool] = True
+    trains_on_devices: ClassVar[bool] = True
     settings: SelfAttentionSettings
 
     def __init__(self, preset: str = "default", **overrides: Any) -> None:
@@ -83,9 +85,11 @@ class SelfAttention(Embedder, Resumable):
             self._build(only_first)
         task = self._affordable(task)
         checkpoint = task.checkpoint(self.settings.model_dump_json())
-        fitting = Fitting(self.network, self.scale, self.settings, task, self.fixed_features, checkpoint)
+        fitting = Fitting(
+            self.network, self.scale, self.settings, task, self.fixed_features, self.event_values, checkpoint
+        )
         best = fitting.run()
-        self.network.eval()
+        self.network.cpu().eval()
         return Outcome.of("AP", best, **fitting.notes)
 
     def scale_on(self, corpus: EventSequences, seed: int = 0) -> None:
@@ -95,14 +99,17 @@ class SelfAttention(Embedder, Resumable):
         self.classes = MarkClasses(self.marks, shared_classes(corpus.marks, self.marks, _MOST_MARKS))
         starts, ends = corpus.observed()
         self.horizon = float(max((ends - starts).max(), np.finfo(np.float32).tiny))
-        v = self.settings.vector
-        values = EventValues.fit(corpus, self.settings.values)
-        self.markov = MarkovRenewal.fit(corpus, self.scale, self.marks) if v.markov else None
-        self.bank = ConvolutionBank.fit(corpus, self.scale, self.marks, values, v.bank, seed) if v.bank else None
+        v, about = self.settings.vector, (corpus, self.scale, self.marks)
+        values = self.event_values = EventValues.fit(corpus, self.settings.values)
+        self.fixed = FixedFeatures(
+            ConvolutionBank.fit(*about, values, v.bank, seed) if v.bank else None,
+            MarkovRenewal.fit(*about) if v.markov else None,
+            ValueTables.fit(*about, values) if v.markov and values.names else None,
+        )
 
     def _build(self, weights: list[float] | None = None, groups: int = 0) -> None:
-        fixed = fixed_sizes(self.bank, self.markov)
-        self.network = RelevanceNetwork(self.classes, fixed, self.settings, self.horizon, weights, groups)
+        sizes = self.fixed.sizes
+        self.network = RelevanceNetwork(self.classes, sizes, self.settings, self.horizon, weights, groups)
 
     def _affordable(self, task: TrainingTask) -> TrainingTask:
         """Return the task with as much of the corpus as has room in memory, and as the budget has time for."""
@@ -126,8 +133,18 @@ class SelfAttention(Embedder, Resumable):
 
     def fixed_features(self, sequences: EventSequences) -> Tensor | None:
         """Return the features that need no training, bank before tables: (sequences, features)."""
-        found = fixed_features(self.bank, self.markov, sequences)
+        found = self.fixed.of(sequences)
         return None if found is None else torch.from_numpy(found)
+
+    @property
+    def bank(self) -> ConvolutionBank | None:
+        """The bank of convolutions; None if the settings have none."""
+        return self.fixed.bank
+
+    @property
+    def markov(self) -> MarkovRenewal | None:
+        """The tables of marks and gaps; None if the settings have none."""
+        return self.fixed.markov
 
     # ---------------------------------------------------------------- use
 
@@ -138,32 +155,46 @@ class SelfAttention(Embedder, Resumable):
         return self.network.metric.dimension
 
     @property
+    def values(self) -> tuple[str, ...]:
+        return self.settings.values
+
+    @property
     def device(self) -> torch.device:
         """The device of the network."""
         return self.network.metric.weights.device
 
     def to(self, device: torch.device | str) -> Self:
-        """Move a trained model to a device for `embed` and `score`; their results are numpy arrays on the CPU.
-
-        `fit` always trains on the CPU.
-        """
+        """Move a trained model to a device for `embed` and `score`; their results are numpy arrays on the CPU."""
         self._require_fitted()
         self.network.to(usable(device))
         self._plain = None  # the network has new memory
         return self
 
-    @torch.inference_mode()
     def compute_embeddings(self, many: EventSequences, role: Role) -> Scores:
         """Return unit vectors (sequences, dimension); queries are unwarped if the model has an unwarping."""
         self._require_fitted()
+        if len(many) <= FEW and not self.settings.vector.neural and self._without_torch:
+            vectors = self.fixed.of(many)
+            assert vectors is not None  # there is no neural process, so there is something else
+            return self._plain_metric(vectors, role)
+        return self._embedded_in_chunks(many, role)
+
+    @property
+    def _without_torch(self) -> bool:
+        """Whether a few sequences can do without torch, which is slow to call."""
+        weights = self.network.metric.weights
+        return weights.device.type == "cpu" and weights.dtype == torch.float32
+
+    @torch.inference_mode()
+    def _embedded_in_chunks(self, many: EventSequences, role: Role) -> Scores:
         embedded = np.empty((len(many), self.dimension), np.float32)
         for rows, vectors in self.vectors(many, role):
             embedded[rows] = self._embedded(vectors, role)
         return embedded
 
     def _embedded(self, vectors: Tensor, role: Role) -> Scores:
-        """Return the embeddings of whitened vectors; a few of them need no torch, which is slow to call."""
-        if len(vectors) <= FEW and vectors.device.type == "cpu" and vectors.dtype == torch.float32:
+        """Return the embeddings of whitened vectors."""
+        if len(vectors) <= FEW and self._without_torch:
             return self._plain_metric(vectors.numpy(), role)
         found: Scores = self.network.metric(vectors, role).cpu().numpy()
         return found
@@ -193,10 +224,14 @@ class SelfAttention(Embedder, Resumable):
                 continue
             rows, vectors = [], []
             for some in rows_by_length(chunk.lengths, MAX_EVENTS):
-                inputs = self.scale.inputs(self.unwarped(pad(chunk, some), role)).to(self.device)
+                inputs = self.inputs(chunk, some, role).to(self.device)
                 rows.append(some)
                 vectors.append(self.network.vector(self.network.raw(inputs), None if fixed is None else fixed[some]))
             yield begin + np.concatenate(rows), torch.cat(vectors)
+
+    def inputs(self, sequences: EventSequences, rows: np.ndarray | None = None, role: Role = "corpus") -> Inputs:
+        """Return what the neural process reads of some sequences (all by default), on the CPU."""
+        return self.scale.inputs(self.unwarped(self.event_values.padded(sequences, rows), role))
 
     def unwarped(self, batch: Batch, role: Role) -> Batch:
         """Return the batch with U(t) for t if it holds queries and the model has an unwarping."""
@@ -233,7 +268,10 @@ class SelfAttention(Embedder, Resumable):
             tensors["classes"] = self.classes.of_mark
         if self.bank is not None:
             tensors |= prefixed("bank", self.bank.tensors)
-            tensors["values"] = torch.from_numpy(self.bank.values.quantiles)
+        if self.fixed.value_tables is not None:
+            tensors |= prefixed("value_tables", self.fixed.value_tables.tensors)
+        if self.bank is not None or self.values:
+            tensors["values"] = torch.from_numpy(self.event_values.quantiles)
         groups = 0 if self.network.metric.groups is None else self.network.metric.groups.groups
         constants = {"horizon": self.horizon, "groups": float(groups)}
         return ModelState(self.trained_card(time_scale=self.scale, constants=constants), tensors)
@@ -243,12 +281,15 @@ class SelfAttention(Embedder, Resumable):
         self.horizon = state.card.constants["horizon"]
         self.marks = state.card.marks
         self.classes = MarkClasses(self.marks, state.tensors.get("classes"))
-        markov, bank = under(state.tensors, "markov"), under(state.tensors, "bank")
-        self.markov = MarkovRenewal(self.scale, self.marks, markov) if markov else None
-        self.bank = None
-        if bank:
-            values = EventValues(self.settings.values, state.tensors["values"].numpy())
-            self.bank = ConvolutionBank(self.scale, self.marks, bank, values)
+        bank, markov, tables = (under(state.tensors, part) for part in ("bank", "markov", "value_tables"))
+        quantiles = state.tensors.get("values")
+        values = EventValues(self.settings.values, None if quantiles is None else quantiles.numpy())
+        self.event_values, about = values, (self.scale, self.marks)
+        self.fixed = FixedFeatures(
+            ConvolutionBank(*about, bank, values) if bank else None,
+            MarkovRenewal(*about, markov) if markov else None,
+            ValueTables(*about, values, tables) if tables else None,
+        )
         self._build(state.tensors["network.metric.weights"].tolist(), int(state.card.constants["groups"]))
         self.network.load_state_dict(under(state.tensors, "network"))
         self.network.eval()

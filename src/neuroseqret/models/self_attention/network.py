@@ -53,7 +53,7 @@ class RelevanceNetwork(nn.Module):
         if v.neural:
             e = settings.encoder
             sizes = e.width, e.blocks, e.heads, e.dropout, e.max_length
-            self.process = NeuralProcess(classes, *sizes, v.survival, e.reads)
+            self.process = NeuralProcess(classes, *sizes, v.survival, e.reads, len(settings.values))
             self.fisher_size = (2 + classes.number) * (width + 1)
             if v.fisher == "all":
                 self.fisher_size = sum(p.numel() for p in self.process.parameters())

@@ -142,7 +142,7 @@ def _judge(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(task.seed + 50)
         every = [1.0] * len(settings.projection.members)
-        metric = Metric(layout, settings.projection, every, number_of_groups(learned, kept, settings))
+        metric = Metric(layout, settings.projection, every, number_of_groups(learned, kept, settings)).to(task.device)
     fit_metric(
         metric,
         vectors.part(np.arange(len(task.queries)), seen),
@@ -155,13 +155,14 @@ def _judge(
         log=task.log,
         checkpoint=checkpoint,
     )
-    with torch.inference_mode():
+    with torch.no_grad():
         queries = torch.cat([vectors.queries[0][torch.from_numpy(asked)], vectors.corpus[0][torch.from_numpy(pseudo)]])
-        corpus = vectors.corpus[0][torch.from_numpy(unseen)].float()
+        corpus = vectors.corpus[0][torch.from_numpy(unseen)]
         scores = np.zeros((len(every), len(queries), len(corpus)), np.float32)  # 0 for a member that cannot be
-        asked_units, shown_units = metric.units(queries.float(), "query"), metric.units(corpus)
+        asked_units = metric.units(queries.float().to(metric.device), "query")
+        shown_units = metric.units(corpus.float().to(metric.device))
         for number, unit in asked_units.items():
-            scores[number] = (unit @ shown_units[number].T).numpy()
+            scores[number] = (unit @ shown_units[number].T).cpu().numpy()
     scores[:, len(asked) :][:, hidden] = _LAST
     return Judged(scores, _joined(truth.select_queries(asked), pseudo_truth))
 

@@ -49,6 +49,11 @@ class ListParquet:
                 names = sorted_names(batch.column(0).flatten() for batch in texts)
                 self._layout = ListLayout.of(schema, roles, names, missing_ok)
 
+    @property
+    def events(self) -> int:
+        """The number of events; a sequence without any counts as one."""
+        return self._room[-1]
+
     def read(self) -> EventSequences:
         """Read all rows."""
         with damage_as_data_error(self.path):

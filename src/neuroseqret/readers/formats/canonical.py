@@ -25,12 +25,12 @@ META = "meta.json"
 
 def read(path: str | PathLike[str], options: Options) -> EventSequences:
     """Read all sequences."""
-    return _with_folder_meaning(_open(path, options).read(), path)
+    return with_folder_meaning(open_file(path, options).read(), path)
 
 
 def scan(path: str | PathLike[str], options: Options, batch_rows: int) -> Iterator[EventSequences]:
     """Yield the sequences in batches."""
-    return (_with_folder_meaning(batch, path) for batch in _open(path, options).scan(batch_rows))
+    return (with_folder_meaning(batch, path) for batch in open_file(path, options).scan(batch_rows))
 
 
 def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
@@ -38,11 +38,12 @@ def write(sequences: EventSequences, path: str | PathLike[str]) -> None:
     write_parquet(sequences.table, path, sequences)
 
 
-def _open(path: str | PathLike[str], options: Options) -> ListParquet:
+def open_file(path: str | PathLike[str], options: Options) -> ListParquet:
+    """Open a file, to ask for its size or to read it."""
     return ListParquet(path, {**ROLES, **options.roles}, options)
 
 
-def _with_folder_meaning(sequences: EventSequences, path: str | PathLike[str]) -> EventSequences:
+def with_folder_meaning(sequences: EventSequences, path: str | PathLike[str]) -> EventSequences:
     """Take mark names and time unit from the `meta.json` of the data folder if the file has none."""
     beside = Path(path).parent / META
     if Path(path).name not in FOLDER_FILES or not beside.is_file():

@@ -24,8 +24,8 @@ async def store(request: Request) -> Response:
     service = service_of(request)
     state = request.scope["state"]
     user = None if state.get("key") is None else state["caller"]  # who holds a key cannot judge as somebody else
-    number = await service.write(judge, service, asked, user)
-    service.audit.write("judge", state["caller"], state["request_id"], judgements=number)
+    number = await service.note(judge, service, asked, user)
+    await service.noted("judge", state, judgements=number)
     return replies.reply({"stored": number})
 
 

@@ -115,20 +115,20 @@ async def _write(request: Request, upsert: bool, unknown_marks: shapes.UnknownMa
             done = await service.write(upload.run, kind, body)
         finally:
             written = upload.done.added + upload.done.replaced
-            noted(request, verb, written, **asdict(upload.done))
+            await noted(request, verb, written, **asdict(upload.done))
     return replies.reply(done)
 
 
 async def _removed(request: Request, service: Service, ids: list[str]) -> int:
     number = await service.write(service.index.remove, ids)
-    noted(request, "remove", number, ids=ids[:20], asked=len(ids))
+    await noted(request, "remove", number, ids=ids[:20], asked=len(ids))
     return number
 
 
-def noted(request: Request, verb: str, number: int, **what: object) -> None:
+async def noted(request: Request, verb: str, number: int, **what: object) -> None:
     """Note a write in the audit log, the counters and the key's quota."""
     service, state = service_of(request), request.scope["state"]
-    service.audit.write(verb, state["caller"], state["request_id"], sequences=number, **what)
+    await service.noted(verb, state, sequences=number, **what)
     service.metrics.written.labels(verb).inc(number)
     if state.get("key") is not None:
         state["gate"].quotas.count(state["key"].id, number)

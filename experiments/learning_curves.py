@@ -1,0 +1,113 @@
+"""`learning-curves`: validation MAP of preset `paper` while it trains, and which fits had converged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments import drawing
+from experiments.lab import SECOND_STAGE, Lab
+from experiments.markdown import MISSING, NOTHING, number, picture, table
+from experiments.measured import Measured, row_fit
+from experiments.plan import View
+from experiments.result_cells import Result
+from neuroseqret.methods.registry import MODELS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PRESET = "paper"
+JOINT = 0.85  # share of the budget of `self` that its last phase may take
+SPENT = 0.98  # of its time: later, the time limit ended the training
+
+Curve = list[list[float]]  # seconds, mean loss since the point before, validation MAP
+
+
+def measure(lab: Lab) -> None:
+    """Measure nothing: the cells of `accuracy` keep the curves."""
+
+
+def report(measured: Measured, figures: Path | None = None) -> str:
+    """Return the figure and a table of where training ended and why."""
+    found = curves(measured)
+    if not found:
+        return f"## Learning curves\n\n{NOTHING}"
+    sets = list(dict.fromkeys(data for data, _ in found))
+    if figures is not None:
+        _draw(sets, found, figures)
+    lines = [[f"{name} ({PRESET})", *(_ended(found.get((data, name))) for data in sets)] for name in MODELS]
+    return "\n\n".join(
+        [
+            "## Learning curves",
+            f"Preset `{PRESET}`, seed 0, corpus seen: MAP of validation queries while it trains, against the CPU "
+            "seconds of the last phase. `self` ranks at most 4,096 corpus sequences; the second stages put the first "
+            "50 candidates of at most 32 queries in order, so their values cannot be compared with those of `self`. "
+            "Training ends by itself when validation has not risen six times in a row at each of three learning rates "
+            "(*converged*), or with the budget.",
+            picture("learning-curves", "Validation MAP against the seconds of training, one panel per data set"),
+            "The best validation MAP, the seconds until it was reached, and what ended the training:",
+            table(["model", *sets], lines),
+        ]
+    )
+
+
+def curves(measured: Measured) -> dict[tuple[str, str], Result]:
+    """Return the results of seed 0 that have a curve, by data set and model."""
+    found = {}
+    for data in measured.data:
+        for name in MODELS:
+            by_seed = measured.results.get((row_fit(data, (name, PRESET)), View()), {})
+            if "curve" in by_seed.get(0, {}):
+                found[data, name] = by_seed[0] | {"second": name != "self"}
+    return found
+
+
+def converged(result: Result) -> bool:
+    """Return whether training ended by itself before its budget."""
+    share = SECOND_STAGE if result["second"] else JOINT
+    last: float = result["curve"]["points"][-1][0]
+    return last < SPENT * share * float(result["max_seconds"])
+
+
+def _ended(result: Result | None) -> str:
+    if result is None:
+        return MISSING
+    seconds, _, best = max(result["curve"]["points"], key=lambda point: point[2])
+    why = "converged" if converged(result) else "budget"
+    return f"{number(100 * best)} after {seconds:.0f} s, {why}"
+
+
+def verdict(measured: Measured) -> str:
+    """Return how many of the fits of seed 0 had converged, in words; empty if none was measured."""
+    found = curves(measured)
+    parts = []
+    for name in MODELS:
+        mine = {data: result for (data, which), result in found.items() if which == name}
+        if mine:
+            ended = [data for data, result in mine.items() if converged(result)]
+            parts.append(f"`{name}` on {len(ended)} of {len(mine)} sets" + (f" ({', '.join(ended)})" if ended else ""))
+    return (
+        f"Of preset `{PRESET}`, seed 0, training had converged within its budget for {'; '.join(parts)}."
+        if parts
+        else ""
+    )
+
+
+def _draw(sets: list[str], found: dict[tuple[str, str], Result], folder: Path) -> None:
+    figure, axes = drawing.panels(len(sets), height=2.8)
+    for axis, data in zip(axes, sets, strict=True):
+        for place, name in enumerate(MODELS):
+            if (data, name) in found:
+                _curve(axis, found[data, name]["curve"]["points"], place, name)
+        axis.set_title(data, fontsize=11)
+        axis.set_xlabel("CPU seconds of training", fontsize=9)
+        axis.set_ylabel("validation MAP", fontsize=9)
+    drawing.legend(figure, drawing.named_lines(axes))
+    drawing.save(figure, folder, "learning-curves")
+
+
+def _curve(axis: Axes, points: Curve, place: int, name: str) -> None:
+    seconds, _, values = zip(*points, strict=True)
+    marker, size = drawing.MARKERS[place]
+    axis.plot(seconds, [100 * value for value in values], color=drawing.COLOURS[place], linestyle=drawing.DASHES[place],
+              marker=marker, markersize=0.6 * size, linewidth=1.3, label=name)  # fmt: skip
