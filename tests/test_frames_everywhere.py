@@ -263,15 +263,6 @@ def test_evaluate_takes_models_in_memory(data, model, tmp_path):
     assert from_disk.results[-1].means() == by_name["histogram"]
 
 
-def test_a_model_of_data_that_was_prepared_anew_gives_a_warning(data, model):
-    again = nsr.prepare(pd.DataFrame(log()), **COLUMNS, query_share=0.4, seed=3)
-    with pytest.warns(UserWarning, match="trained with another corpus .* its figures are too high"):
-        nsr.evaluate(again, [nsr.make("histogram").fit(data)], cache=False, max_queries=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        nsr.evaluate(data, [nsr.make("histogram").fit(data)], cache=False, max_queries=2)
-
-
 def test_data_that_leaves_nothing_to_judge_gives_a_warning():
     few = pd.DataFrame(log(people=4)).assign(team="a")
     with pytest.warns(UserWarning, match="of 1 query, none is for .*; all queries of one source are in the same split"):
