@@ -204,6 +204,11 @@ def test_no_sequences_are_no_sequences():
             "a dictionary of columns is not a frame; pass EventSequences",
         ),
         (lambda m, i, d: nsr.prepare([(0.0, "a")], time_format="%d"), "leave it out for sequences"),
+        (
+            lambda m, i, d: nsr.prepare(pd.DataFrame(log()), time="when"),
+            "no column for id and mark; say prepare(..., id=..., mark=...), an empty name for what there is not",
+        ),
+        (lambda m, i, d: nsr.prepare(pd.DataFrame(log())[:0]), "the frame has no rows"),
         (lambda m, i, d: nsr.explain(nsr.SelfAttention(), d.queries[0], "u1"), "with index.get(id)"),
         (lambda m, i, d: nsr.evaluate("nowhere", "histogram"), "nowhere: not a data folder"),
         (lambda m, i, d: nsr.evaluate(d, "nothing"), "no method is called 'nothing'"),
@@ -261,6 +266,11 @@ def test_evaluate_takes_models_in_memory(data, model, tmp_path):
     nsr.write_folder(tmp_path / "data", data.corpus, data.queries)
     from_disk = nsr.evaluate(tmp_path / "data", str(tmp_path / "model"), cache=False)
     assert from_disk.results[-1].means() == by_name["histogram"]
+
+
+def test_prepare_takes_events_without_marks():
+    made = nsr.prepare(pd.DataFrame(log()).drop(columns="action"), **{**COLUMNS, "mark": ""})
+    assert made.corpus.num_marks == 1
 
 
 def test_data_that_leaves_nothing_to_judge_gives_a_warning():

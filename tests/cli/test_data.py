@@ -180,6 +180,14 @@ def test_info_of_a_folder_without_queries(tmp_path: Path) -> None:
     assert "data folder without queries" in done.stdout
 
 
+def test_info_names_further_columns_and_dates_of_flaws(tmp_path: Path) -> None:
+    table = tmp_path / "events.csv"
+    table.write_text("id,time,mark,country\na,2024-03-02,x,DE\na,2024-03-01,x,DE\n")
+    said = " ".join(call("data", "info", str(table)).stdout.split())
+    assert "further columns: country" in said
+    assert "time 1709251200 (2024-03-01 UTC) is before the previous event's 1709337600 (2024-03-02 UTC)" in said
+
+
 def test_info_shows_the_sizes_of_groups(file: Path) -> None:
     said = call("data", "info", str(file)).stdout
     for group in ("process 0", "process 1", "process 2"):
