@@ -116,6 +116,19 @@ def test_fit_add_search_score_and_embed_take_frames(kind, tmp_path):
     assert np.array_equal(model.score(named, named), model.score(plain, plain))
 
 
+@frames
+def test_an_index_knows_the_columns_of_the_training_data(kind, data, index, tmp_path):
+    frame = kind(log(seed=1))
+    told = index.search(frame, k=2, columns=COLUMNS)
+    assert [[hit.id for hit in hits] for hits in index.search(frame, k=2)] == [
+        [hit.id for hit in hits] for hits in told
+    ]
+    made = nsr.Index.create(index.model, tmp_path / "index")
+    assert made.add(kind(log())).added == 24
+    other = kind({"id": ["a", "a"], "time": [1.7e9, 1.7e9 + 60], "mark": ["buy", "look"]})  # understood as it is
+    assert index.search(other, k=2)[0].query == "a"
+
+
 def test_lists_of_pairs_arrays_and_frames_without_ids_are_one_query(index, data):
     query = data.queries[0]
     names = [data.queries.mark_names[mark] for mark in query.marks]
@@ -169,7 +182,7 @@ def test_no_sequences_are_no_sequences():
         (lambda m, i, d: i.search([(0.0, "open"), ("x", "read")]), "times of events are of different types"),
         (lambda m, i, d: i.search([[]]), "has no events; leave it out"),
         (
-            lambda m, i, d: i.search(pd.DataFrame(log())),
+            lambda m, i, d: i.search(pd.DataFrame(log()).drop(columns=["user", "action"])),
             "no column for id, time and mark; say --column id=...",
         ),
         (
@@ -191,6 +204,11 @@ def test_no_sequences_are_no_sequences():
             "a dictionary of columns is not a frame; pass EventSequences",
         ),
         (lambda m, i, d: nsr.prepare([(0.0, "a")], time_format="%d"), "leave it out for sequences"),
+        (
+            lambda m, i, d: nsr.prepare(pd.DataFrame(log()), time="when"),
+            "no column for id and mark; say prepare(..., id=..., mark=...), an empty name for what there is not",
+        ),
+        (lambda m, i, d: nsr.prepare(pd.DataFrame(log())[:0]), "the frame has no rows"),
         (lambda m, i, d: nsr.explain(nsr.SelfAttention(), d.queries[0], "u1"), "with index.get(id)"),
         (lambda m, i, d: nsr.evaluate("nowhere", "histogram"), "nowhere: not a data folder"),
         (lambda m, i, d: nsr.evaluate(d, "nothing"), "no method is called 'nothing'"),
@@ -250,13 +268,9 @@ def test_evaluate_takes_models_in_memory(data, model, tmp_path):
     assert from_disk.results[-1].means() == by_name["histogram"]
 
 
-def test_a_model_of_data_that_was_prepared_anew_gives_a_warning(data, model):
-    again = nsr.prepare(pd.DataFrame(log()), **COLUMNS, query_share=0.4, seed=3)
-    with pytest.warns(UserWarning, match="trained with another corpus .* its figures are too high"):
-        nsr.evaluate(again, [nsr.make("histogram").fit(data)], cache=False, max_queries=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        nsr.evaluate(data, [nsr.make("histogram").fit(data)], cache=False, max_queries=2)
+def test_prepare_takes_events_without_marks():
+    made = nsr.prepare(pd.DataFrame(log()).drop(columns="action"), **{**COLUMNS, "mark": ""})
+    assert made.corpus.num_marks == 1
 
 
 def test_data_that_leaves_nothing_to_judge_gives_a_warning():

@@ -124,7 +124,7 @@ def test_convert_repairs_when_asked_and_says_what(tmp_path: Path) -> None:
     assert not (tmp_path / "out.parquet").exists()
     done = call("data", "convert", str(tmp_path / "events.csv"), str(tmp_path / "out.parquet"), "--repair", "sort")
     assert done.returncode == 0, done.stderr
-    assert "1 sequences sorted" in done.stderr
+    assert "1 sequence sorted" in done.stderr
     assert read(tmp_path / "out.parquet")[0].times.tolist() == [1.0, 2.0, 3.0]
 
 
@@ -178,6 +178,14 @@ def test_info_of_a_folder_without_queries(tmp_path: Path) -> None:
     write_folder(tmp_path / "data", corpus)
     done = call("data", "info", str(tmp_path / "data"))
     assert "data folder without queries" in done.stdout
+
+
+def test_info_names_further_columns_and_dates_of_flaws(tmp_path: Path) -> None:
+    table = tmp_path / "events.csv"
+    table.write_text("id,time,mark,country\na,2024-03-02,x,DE\na,2024-03-01,x,DE\n")
+    said = " ".join(call("data", "info", str(table)).stdout.split())
+    assert "further columns: country" in said
+    assert "time 1709251200 (2024-03-01 UTC) is before the previous event's 1709337600 (2024-03-02 UTC)" in said
 
 
 def test_info_shows_the_sizes_of_groups(file: Path) -> None:

@@ -64,6 +64,14 @@ def test_hardly_any_steps_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.endswith("4 of 400 steps in 5.0 s, loss 6.500, too few steps to learn much\n")
 
 
+def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SILENT", 0.0)
+    shown()
+    assert capsys.readouterr().err.startswith(
+        "training the metric: 50%, step 100, loss 0.500, best validation 0.2500, 5 s left\n"
+    )
+
+
 def test_it_can_be_turned_off(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUROSEQRET_PROGRESS", "off")
     shown()

@@ -42,4 +42,6 @@ def convert(
     if as_json:
         print_json({"file": str(target), "sequences": len(sequences), "events": len(sequences.times)})
         return
-    remarks.print(f"{len(sequences):,} sequences written to {target}", markup=False)
+    remarks.print(
+        f"{len(sequences):,} {'sequence' if len(sequences) == 1 else 'sequences'} written to {target}", markup=False
+    )

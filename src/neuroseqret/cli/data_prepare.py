@@ -175,8 +175,11 @@ def _recordings(items: Iterable[Any], total: int) -> Iterator[Any]:
 
 
 def _report(made: DataFolder) -> None:
+    from neuroseqret.data.splits import SPLITS
+
     counts = made.meta["counts"]
-    splits = ", ".join(f"{number} {split}" for split, number in counts["queries_by_split"].items())
+    by_split = counts["queries_by_split"]
+    splits = ", ".join(f"{by_split[split]:,} {split}" for split in SPLITS if split in by_split)
     console.print(
         f"{made.path}: {counts['corpus']:,} corpus sequences, {counts['queries']:,} queries ({splits})", markup=False
     )
@@ -185,5 +188,7 @@ def _report(made: DataFolder) -> None:
         f"lengths {counts['length_min']} to {counts['length_max']}; details are in {made.path}/meta.json",
         markup=False,
     )
+    if "window_events" in made.meta:
+        console.print(f"windows of {made.meta['window_events']} events; --events chooses another number", markup=False)
     if left_out := made.meta["left_out"]:
         console.print("left out: " + ", ".join(f"{number:,} {what}" for what, number in left_out.items()))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 def next_commands(out: Path) -> None:
     """Print commands that can be pasted as they are."""
     folder = shlex.quote(str(out))
+    if which("neuroseqret") is None:  # as after `make demo`
+        console.print(f"\nThe command neuroseqret is in {Path(sys.executable).parent}.", markup=False)
     console.print("\n[bold]To see and hear the melodies[/] in a browser, and search with a part of one:")
     _command(f"neuroseqret serve {folder}/index")
     console.print("\n[bold]To see why[/] a hit was found (pictures in the folder):")

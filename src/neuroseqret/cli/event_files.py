@@ -57,7 +57,6 @@ FORCE = typer.Option(False, "--force", help="Replace what --out holds, even if a
 STRICT = typer.Option(
     False, "--strict", help="Stop if the times look like another unit than the model's, instead of warning."
 )
-_NEEDED = ("id", "time", "times", "mark", "marks")
 #: Appended to the help of files in commands with `--column`.
 IN_ANY_FORMAT = "in any known format"
 #: Appended to the help of files in commands without the options above.
@@ -113,18 +112,19 @@ def file_options_as_in_training(
         return given
     from neuroseqret.readers import columns_of_long_table
     from neuroseqret.readers.formats.canonical import is_data_folder
+    from neuroseqret.readers.options import columns_in
 
     there = [] if is_data_folder(file) else columns_of_long_table(file)
     said: dict[str, str | None] = given["columns"] or {}
-    known = {role: name for role, name in (card.columns or {}).items() if role not in said}
-    if not there or any(name is not None and name not in there for role, name in known.items() if role in _NEEDED):
+    columns = columns_in(there, card.columns or {}, said) if there else None
+    if columns is None:
         return given
-    used = {role: name for role, name in known.items() if (name is None or name in there) and name not in said.values()}
+    used = {role: name for role, name in columns.items() if role not in said}
     if used or not said:
         words = " ".join(f"--column {role}={name or ''}" for role, name in used.items())
         remarks.print(f"{file}: columns as in 'data prepare' of the training data: {words}", markup=False)
     written = time_format or (None if "time" in said else card.time_format)
-    return {"columns": {**used, **said} or None, "time_format": written}
+    return {"columns": columns or None, "time_format": written}
 
 
 def column_map(columns: list[str]) -> dict[str, str | None] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from contextlib import suppress
@@ -44,5 +45,6 @@ def run_app(app: typer.Typer) -> None:
 
 
 def _stop(line: str, code: int) -> None:
+    line = re.sub(r"repair with '([\w-]+)'$", r"repair with 'neuroseqret data convert --repair \1'", line)
     remarks.print(f"neuroseqret: {one_line(line)}", markup=False)
     sys.exit(code)

@@ -207,13 +207,14 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
         if len(self):
             parts.append(f"lengths {lengths.min()} to {lengths.max()}")
         if self.groups is not None:
-            parts.append(f"{len(self.groups.drop_null().unique()):,} groups")
+            number = len(self.groups.drop_null().unique())
+            parts.append(f"{number:,} group{'' if number == 1 else 's'}")
         if self.time_unit:
             parts.append(f"time in {self.time_unit}")
         if len(self.times):
             first, last = (float(edge) for edge in (np.nanmin(self.times), np.nanmax(self.times)))
             if is_date([first, last], self.time_unit):
-                parts.append(span(first, last, self.time_unit))
+                parts.append(f"{span(first, last, self.time_unit)} UTC")
         return f"EventSequences({', '.join(parts)})"
 
     def _repr_html_(self) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from neuroseqret.data.durations import is_date, moment
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.errors import DataError
 
@@ -57,6 +58,12 @@ def find_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     yield from _row_flaws(sequences)
 
 
+def _when(sequences: EventSequences, event: int) -> str:
+    """Return the time of an event as a number, and as a date if it is one."""
+    time, unit = float(sequences.times[event]), sequences.time_unit
+    return f"{time:.17g}" + (f" ({moment(time, unit)} UTC)" if is_date([time], unit) else "")
+
+
 def event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     """Yield the flaws of events; ids and windows are not looked at."""
     times, marks = sequences.times, sequences.marks
@@ -80,7 +87,7 @@ def event_flaws(sequences: EventSequences) -> Iterator[Flaw]:
     yield from flaw(
         "time decreases",
         np.flatnonzero(falls) + 1,
-        lambda e: f"time {times[e]:.17g} is before the previous event's {times[e - 1]:.17g}",
+        lambda e: f"time {_when(sequences, e)} is before the previous event's {_when(sequences, e - 1)}",
         "sort the events by time or repair with 'sort'",
     )
     del falls  # frees memory for the next check, which needs as much

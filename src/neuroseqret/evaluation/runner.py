@@ -163,7 +163,6 @@ class _Run:
         for sequences in (task.queries, task.corpus):
             if not check_gaps(sequences, card.typical_gaps, card.time_unit, strict=self.strict, file=name):
                 break  # one warning is enough
-        _check_split(name, card, self.task)
         return task
 
     def _fitted(self, model: RelevanceModel) -> RelevanceModel:
@@ -223,20 +222,6 @@ def _in_terms_of(task: RankingTask, meaning: Meaning) -> RankingTask:
     queries, corpus = (meaning.apply(sequences) for sequences in (task.queries, task.corpus))
     same = queries is task.queries and corpus is task.corpus
     return task if same else replace(task, queries=queries, corpus=corpus)
-
-
-def _check_split(name: str, card: ModelCard, task: RankingTask) -> None:
-    """Warn if a trained model learned from another corpus: its training may have held what is a test query here.
-
-    The usual cause is data that was prepared anew, with another seed or share of queries.
-    """
-    trained_on = {one.corpus_fingerprint for one in (card, card.first_stage) if one is not None}
-    if task.condition == "seen" and card.train_queries and trained_on != {task.whole_corpus.fingerprint()}:
-        warnings.warn(
-            f"{name} was trained with another corpus than this one; if that held some of the {task.split} queries, as "
-            "after preparing the data anew, its figures are too high: fit it on this data again",
-            stacklevel=2,
-        )
 
 
 def _check_unseen(name: str, card: ModelCard, task: RankingTask) -> None:

@@ -14,6 +14,8 @@ from neuroseqret.data.windows import Events, part
 from neuroseqret.errors import UserError
 from neuroseqret.index.view import View
 from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_many
+from neuroseqret.readers.frame import column_names
+from neuroseqret.readers.options import columns_in
 
 BATCH = 8192
 
@@ -53,6 +55,12 @@ def queries_of(
         )
     many, one = one_or_many(queries, "queries", columns)
     return many, [], one
+
+
+def columns_of(given: object, columns: ColumnMap | None, known: ColumnMap | None) -> ColumnMap | None:
+    """Return the column map of a frame: as given, or as the training data had it, if the frame has such columns."""
+    names = None if columns is not None or known is None else column_names(given)
+    return columns if names is None or known is None else columns_in(names, known, {})
 
 
 def batches_of(sequences: Given | Iterable[EventSequences], columns: ColumnMap | None) -> Iterator[EventSequences]:

@@ -36,7 +36,7 @@ from neuroseqret.index.engines.engine_view import EngineView
 from neuroseqret.index.engines.mirror import FolderMarks, Synced
 from neuroseqret.index.filters import Where
 from neuroseqret.index.forked import check_not_forked
-from neuroseqret.index.given import batches_of, names_of, queries_of
+from neuroseqret.index.given import batches_of, columns_of, names_of, queries_of
 from neuroseqret.index.hit import AllHits, Hits
 from neuroseqret.index.hot import verify
 from neuroseqret.index.info import describe, describe_with_engine, one_line
@@ -223,7 +223,8 @@ class Index:
         """
         check_not_forked()
         model = self.model if embedder is None else embedder
-        card, given = self.model.trained_card(), batches_of(sequences, columns)
+        card = self.model.trained_card()
+        given = batches_of(sequences, columns_of(sequences, columns, card.columns))
         numbered = (self.config.meaning.apply(batch, unknown_marks) for batch in given)
         batches = checked_gaps(numbered, card.typical_gaps, card.time_unit, strict=strict)
         try:
@@ -343,8 +344,8 @@ class Index:
         """Return the k most relevant sequences: one `Hits` for one query, a list of them for many.
 
         A query is an `EventSequence` or a list of (time, mark) pairs. Many are `EventSequences`, a list of queries or a
-        data frame with ids; `columns` maps its columns, as in `neuroseqret.read`. A frame that has only a time and a
-        mark column is one query.
+        data frame with ids; `columns` maps its columns, as in `neuroseqret.read`, and may be left out if they are
+        called as in the training data's frame or file. A frame that has only a time and a mark column is one query.
 
         Instead of `queries`, `id` names sequences of the index to search with, one or several; they are left out of
         their own hits. `events` takes a part of them, such as `slice(5, 20)` or `(5, 20)`. In an index of windows the
@@ -362,6 +363,7 @@ class Index:
         id = id.as_py() if isinstance(id, pa.Scalar) else id
         check_not_forked()
         view = self.view()
+        columns = columns_of(queries, columns, self.card.columns)
         many, own_rows, one = queries_of(view, queries, id, events, columns)
         many = self.config.meaning.apply(many, unknown_marks if id is None else "keep")
         if id is None:

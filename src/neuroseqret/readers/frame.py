@@ -39,6 +39,17 @@ def as_table(data: object) -> pa.Table | None:
     return _from_pandas(data) if _is_frame_of("pandas", data) else None
 
 
+def column_names(data: object) -> list[str] | None:
+    """Return the names of the columns of a frame or table, None for anything else."""
+    if isinstance(data, pa.Table):
+        return list(data.column_names)
+    if _is_frame_of("polars", data):
+        return list(data.columns)  # type: ignore[attr-defined]
+    if not _is_frame_of("pandas", data):
+        return None
+    return [str(name) for name in (*data.columns, *data.index.names) if name is not None]  # type: ignore[attr-defined]
+
+
 def _is_frame_of(library: str, data: object) -> bool:
     module = sys.modules.get(library)
     return module is not None and isinstance(data, module.DataFrame)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neuroseqret.errors import UserError
@@ -18,6 +18,7 @@ _ROLE_OF = {
     "end": "end",
     "group": "group",
 }
+_NEEDED = ("id", "times", "marks")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,22 @@ class Options:
         if time_format is not None and "%" not in time_format:
             raise UserError(f"time format {time_format!r}: write it with codes such as %d.%m.%Y %H:%M:%S")
         return cls(roles, names, time_unit, allow_pickle, validate, time_format)
+
+
+def columns_in(
+    names: Collection[str], known: Mapping[str, str | None], said: Mapping[str, str | None]
+) -> dict[str, str | None] | None:
+    """Return a column map for a table with these columns: what is `said`, and else what is known of tables like it.
+
+    None if the table lacks a known column of ids, times or marks: then it is of another kind.
+    """
+    rest = {role: name for role, name in known.items() if role not in said}
+    if any(name is not None and name not in names for role, name in rest.items() if _ROLE_OF[role] in _NEEDED):
+        return None
+    return {
+        **{role: name for role, name in rest.items() if (name is None or name in names) and name not in said.values()},
+        **said,
+    }
 
 
 def ask_for(*words: str) -> str:

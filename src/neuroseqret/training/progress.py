@@ -19,6 +19,7 @@ from typing_extensions import Self
 
 T = TypeVar("T")
 _PAUSE = 0.2  # seconds between two updates in a notebook
+_SILENT = 30.0  # seconds without a line in a log
 _SHORT = 0.5  # a notebook keeps no line of work that took fewer seconds than this
 _FEW, _USUAL = 0.03, 2000  # below this share of its steps, or of these, a phase has hardly begun
 #: What is trained in a phase, where its name says too little.
@@ -57,7 +58,7 @@ def new_bar(phase: str, kept: bool = False) -> Bar | None:
         return None
     if in_notebook():
         return NotebookBar(phase)
-    return TerminalBar(phase, kept) if sys.stderr.isatty() else Lines()
+    return TerminalBar(phase, kept) if sys.stderr.isatty() else Lines(phase)
 
 
 def in_notebook() -> bool:
@@ -120,10 +121,15 @@ class NotebookBar:
 
 
 class Lines:
-    """One line on standard error at the end of a phase, for logs."""
+    """One line on standard error at the end of a phase, and one for each half minute that it takes, for logs."""
+
+    def __init__(self, phase: str) -> None:
+        self._phase, self._last = phase, time.monotonic()
 
     def update(self, share: float, text: str) -> None:
-        pass
+        if time.monotonic() - self._last >= _SILENT:
+            self._last = time.monotonic()
+            print(f"{self._phase}: {share:.0%}, {text}", file=sys.stderr, flush=True)
 
     def close(self, summary: str) -> None:
         if summary:
