@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -94,7 +95,7 @@ class EventTables:
         for table in (TABLES[k] for k in used):
             kept = np.ones(len(rows), bool)
             code, contexts, outcomes = np.zeros(len(rows), np.int64), 1, 1
-            most = self._most_marks(table)
+            most = self._most_marks[table]
             for view, lag in (*table.context, (table.outcome, 0)):
                 values, valid, size = views[view]
                 if view == "mark":
@@ -104,11 +105,15 @@ class EventTables:
                 if lag:
                     kept[lag:] &= rows[lag:] == rows[:-lag]
                 contexts *= outcomes
-                code, outcomes = code * size + np.roll(values, lag), size
+                code, outcomes = code * size + (np.roll(values, lag) if lag else values), size
             yield TableEvents(rows[kept], code[kept], contexts, outcomes)
 
-    def _most_marks(self, table: Table) -> int:
-        """Return how many classes of marks the table can have within `most_cells`."""
+    @cached_property
+    def _most_marks(self) -> dict[Table, int]:
+        """How many classes of marks each table can have within `most_cells`."""
+        return {table: self._most_marks_of(table) for table in TABLES}
+
+    def _most_marks_of(self, table: Table) -> int:
         uses = Counter(view for view, _ in (*table.context, (table.outcome, 0)))
         power = uses.pop("mark", 0)
         others = float(np.prod([self._size(view) ** number for view, number in uses.items()]))
