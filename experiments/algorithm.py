@@ -236,14 +236,14 @@ def _draw(found: Curves, folder: Path) -> None:
                     color="#B00020",
                     markersize=8,
                     zorder=5,
-                    label="exhaustive, then cross",
+                    label="then cross",
                 )
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter("{x:g}")
         axis.set_title(data, fontsize=11)
         axis.set_xlabel("times fewer comparisons", fontsize=9)
         axis.set_ylabel("nDCG@10", fontsize=9)
-    drawing.legend(figure, drawing.named_lines(axes))
+    drawing.legend(figure, drawing.named_lines(axes), columns=3)
     drawing.save(figure, folder, "algorithm")
 
 
