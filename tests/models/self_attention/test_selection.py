@@ -7,7 +7,11 @@ import pytest
 import torch
 
 from naive.random_sequences import random_sequences
+from neuroseqret.baselines.histogram import Histogram
 from neuroseqret.data.relevance import Relevance
+from neuroseqret.data.splits import split_rows, unseen_half
+from neuroseqret.datasets.simulate import simulate
+from neuroseqret.measures.ranking_measures import average_precision
 from neuroseqret.models.presets import DEFAULT, MemberSettings
 from neuroseqret.models.self_attention import vectors as module
 from neuroseqret.models.self_attention.model import SelfAttention
@@ -90,3 +94,20 @@ def test_probabilities_of_groups_never_stand_alone():
     found, _ = climb(judged(0.0, 0.0, 2.0), USUAL, DEFAULT.projection.model_copy(update={"members": THREE}).possible)
     assert found[2] > 0.8
     assert found[:2].sum() > 0
+
+
+def test_with_many_small_groups_the_histograms_carry_the_metric():
+    """Three sequences of a group are too few to learn from, so the model must not rank far below its own features."""
+    data = simulate(groups=60, per_group=6, queries_per_group=2, marks=20, events=25, seed=6)
+    learned = unseen_half(data.corpus)
+    seen, unseen = np.flatnonzero(learned), np.flatnonzero(~learned)
+    known = data.queries, data.corpus[seen], data.relevance.select_corpus(seen)
+    model = SelfAttention(vector={"bank": 60}, head={"steps": 60}, selection={"steps": 60}).fit(*known)
+    histogram, test = Histogram().fit(*known), split_rows(data.queries, "test")
+    truth = data.relevance.select_corpus(unseen).select_queries(test)
+    ours, plain = (
+        average_precision(one.score(data.queries[test], data.corpus[unseen]), truth).mean()
+        for one in (model, histogram)
+    )
+    assert model.card.notes["selection"]["weights"][-1] > 0.5
+    assert ours > 0.85 * plain
