@@ -249,6 +249,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of load per figure")
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--minutes", type=float, default=0.0, help="length of the run with writes; 0 leaves it out")
+    parser.add_argument("--rate", type=float, help="searches per second beside writes; 80 %% of what it gives by default")
     parser.add_argument("--model", default="self", help="a method to train on the spot, or a model folder")
     parser.add_argument("--fit-seconds", type=float, default=20.0)
     given = parser.parse_args()
@@ -301,7 +302,7 @@ def main() -> None:
             print(f"adding: {over_http:,.0f}/s over HTTP, {in_process:,.0f}/s in process, ratio {ratio:.2f} (>= 0.7)")
             if given.minutes:
                 now = load(server.port, bodies, given.connections, given.seconds)  # the machine may have less time now
-                rate = 0.8 * min(len(batched), len(now)) / given.seconds
+                rate = given.rate or 0.8 * min(len(batched), len(now)) / given.seconds
                 long_run(server, index, bodies, rate, given.minutes, given.sequences)
 
 
