@@ -249,7 +249,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of load per figure")
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--minutes", type=float, default=0.0, help="length of the run with writes; 0 leaves it out")
-    parser.add_argument("--rate", type=float, help="searches per second beside writes; 80 %% of what it gives by default")
+    parser.add_argument("--rate", type=float, help="of searches beside writes; 80 %% of the most by default")
     parser.add_argument("--model", default="self", help="a method to train on the spot, or a model folder")
     parser.add_argument("--fit-seconds", type=float, default=20.0)
     given = parser.parse_args()
