@@ -2,8 +2,9 @@
 
 Inside `pretended()`, `tensor.to("meta")` gives a tensor that says it is on that device and computes on hidden memory.
 As on a GPU, an operation on tensors of both devices is an error, and so is `numpy()` of such a tensor; numbers without
-dimensions may be mixed, and an index may be on the CPU. A routine that runs here makes its tensors on the right device
-and copies its results to the CPU, which is what a machine without a GPU can tell.
+dimensions may be mixed, and an index may be on the CPU. As on MPS, there are no double-precision numbers unless they
+are asked for. A routine that runs here makes its tensors on the right device and copies its results to the CPU, which
+is what a machine without a GPU can tell.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class PretendTensor(Tensor):
         made.held = held
         return made
 
+    double_precision = False  # whether the device has it
+
     def __repr__(self, **_: Any) -> str:
         return f"PretendTensor({self.held!r})"
 
@@ -69,7 +72,13 @@ def compute(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = func(*_held(args), **_held(inner))
     if func._schema.name.endswith("_"):  # in place
         return args[0]
-    return found if leaves else tree_map_only(Tensor, PretendTensor, found)
+    return found if leaves else tree_map_only(Tensor, _pretending, found)
+
+
+def _pretending(found: Tensor) -> PretendTensor:
+    if found.dtype == torch.float64 and not PretendTensor.double_precision:
+        raise TypeError("this device has no double-precision numbers")
+    return PretendTensor(found)
 
 
 def _held(values: Any) -> Any:
@@ -82,12 +91,16 @@ class _Mode(TorchDispatchMode):
 
 
 @contextmanager
-def pretended() -> Iterator[torch.device]:
+def pretended(double_precision: bool = False) -> Iterator[torch.device]:
     """Inside the block there is the second device that it gives; fused optimisers do not know it."""
 
     class AdamW(torch.optim.AdamW):
         def __init__(self, *given: Any, fused: bool, **more: Any) -> None:
             super().__init__(*given, foreach=False, **more)
 
-    with mock.patch.object(torch.optim, "AdamW", AdamW), _Mode():
+    with (
+        mock.patch.object(PretendTensor, "double_precision", double_precision),
+        mock.patch.object(torch.optim, "AdamW", AdamW),
+        _Mode(),
+    ):
         yield DEVICE

@@ -49,6 +49,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sahp": ("sahp", "default", {"steps": 2}),
     "thp": ("thp", "default", {"steps": 2}),
 }
+DOUBLE = ("hash-cross paper",)  # needs double precision, as the documentation says
 ON_CPU = ("random", "histogram", "mass", "udtw", "sharp")
 
 
@@ -73,7 +74,7 @@ def test_training_on_another_device_gives_the_same(case: str, monkeypatch: pytes
         monkeypatch.setattr(group_probabilities, "KEPT", 2)
     expected = made(case).fit(QUERIES, CORPUS, seed=2).score(QUERIES[:4], CORPUS)
     model = made(case)
-    with pretended():
+    with pretended(double_precision=case in DOUBLE):
         model.fit(QUERIES, CORPUS, seed=2, device=DEVICE)
     found = model.score(QUERIES[:4], CORPUS)  # outside of it: the trained method is on the CPU
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
@@ -94,6 +95,8 @@ def test_a_tensor_on_the_wrong_device_is_noticed() -> None:
             moved + torch.ones(3)
         with pytest.raises(TypeError, match="copy it to the CPU first"):
             moved.numpy()
+        with pytest.raises(TypeError, match="no double-precision"):
+            torch.ones(3, dtype=torch.float64).to(device)
 
 
 @pytest.mark.parametrize("name", ON_CPU)
