@@ -33,7 +33,7 @@ BATCH = 10_000  # inputs of a process; starting one takes as long as thousands o
 SLOW = ("read-made", "http", "index-st")  # thousands a minute, not a second: these get a quarter of the inputs
 GUIDED = ("read", "trec", "filter")  # every second process of these is guided by coverage
 MEMORY = Path("/dev/shm")  # files of inputs are kept in memory where that is possible: a disk is ten times slower
-SECONDS = 900  # of a process: far more than its inputs take; one that hangs is a finding
+SECONDS = 3600  # of a process: far more than its inputs take, even on a busy machine; one that hangs is a finding
 
 
 def main() -> int:

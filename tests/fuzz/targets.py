@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,27 @@ class Target:
 
     run: Callable[[bytes], None]
     seeds: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Late:
+    """A target that is made when it is first used: a process that fuzzes uses one of many."""
+
+    make: Callable[[], Target]
+
+    @cached_property
+    def _made(self) -> Target:
+        return self.make()
+
+    @property
+    def run(self) -> Callable[[bytes], None]:
+        """What is fuzzed."""
+        return self._made.run
+
+    @property
+    def seeds(self) -> tuple[bytes, ...]:
+        """Inputs from which others are made."""
+        return self._made.seeds
 
 
 @cache
@@ -178,18 +199,19 @@ def _made() -> dict[str, Callable[[bytes], None]]:
 def _of_files(
     make: Callable[[Path, Embedder, nsr.EventSequences], tuple[Callable[[bytes], None], index_files.Changed]],
 ) -> Target:
+    """Return files of an index that were changed."""
     run, changed = make(Path(tempfile.mkdtemp(dir=room())), _embedder(), some_sequences())
     return Target(run, changed.seeds)
 
 
-def _http() -> dict[str, Target]:
-    """Return requests that were changed, and requests that the OpenAPI document allows."""
-    server = served.Served(room() / "served", _embedder(), some_sequences())
-    allowed = made.from_bytes(server.requests(), server.ask)
-    return {
-        "http": Target(server.ask, served.seeds(some_sequences())),
-        "http-made": Target(allowed, made.seeds(partial(_is_data, Target(allowed, ())))),
-    }
+@cache
+def _server() -> served.Served:
+    return served.Served(room() / "served", _embedder(), some_sequences())
+
+
+def _structured(run: Callable[[bytes], None]) -> Target:
+    """Return a target that makes something well-formed from bytes."""
+    return Target(run, made.seeds(partial(_is_data, Target(run, ()))))
 
 
 def _texts(values: list[str]) -> tuple[bytes, ...]:
@@ -197,23 +219,20 @@ def _texts(values: list[str]) -> tuple[bytes, ...]:
 
 
 @cache
-def targets() -> dict[str, Target]:
+def targets() -> dict[str, Target | Late]:
     """All targets by name."""
     readers = {f"read-{name}": target for name in FORMATS if (target := _reader(name)) is not None}
     seeds = tuple(seed for target in readers.values() for seed in target.seeds)
-    structured = {}
-    for name, run in _made().items():
-        accepted = partial(_is_data, Target(run, ()))
-        structured[name] = Target(run, made.seeds(accepted))
     config = (_model() / model_folder.CONFIG).read_bytes()
     index = {"format": "neuroseqret-index", "format_version": 1, "model": "histogram", "dimension": 4, "settings": {}}
     return (
         readers
-        | structured
-        | _http()
+        | {name: Late(partial(_structured, run)) for name, run in _made().items()}
         | {
-            "index-structure": _of_files(index_files.of_structures),
-            "index-store": _of_files(index_files.of_store),
+            "http": Late(lambda: Target(_server().ask, served.seeds(some_sequences()))),
+            "http-made": Late(lambda: _structured(made.from_bytes(_server().requests(), _server().ask))),
+            "index-structure": Late(lambda: _of_files(index_files.of_structures)),
+            "index-store": Late(lambda: _of_files(index_files.of_store)),
             "read-sniffed": Target(_sniffed, seeds),
             "trec-qrels": Target(_trec(read_qrels), (b"q 0 d 1\nq 0 e 0\n",)),
             "trec-run": Target(_trec(read_run), (b"q Q0 d 1 2.5 t\nq Q0 e 2 -1e3 t\n",)),
@@ -229,11 +248,11 @@ def targets() -> dict[str, Target]:
     )
 
 
-def _is_data(target: Target, data: bytes) -> bool:
+def _is_data(target: Target | Late, data: bytes) -> bool:
     return outcome(target, data) == "data"
 
 
-def outcome(target: Target, data: bytes) -> str:
+def outcome(target: Target | Late, data: bytes) -> str:
     """Run a target: `data` if it returned, `refused` if it raised the library's error; anything else is a finding."""
     try:
         with warnings.catch_warnings():

@@ -182,17 +182,20 @@ def main() -> None:
     given = parser.parse_args()
     methods.MODELS["tiny"] = "naive.index:TinyEmbedder"
     sys.setswitchinterval(TURN)
-    memory, figures, begun = Path("/dev/shm"), list[Figures](), time.monotonic()
+    memory, figures, loads, begun = Path("/dev/shm"), list[Figures](), list[float](), time.monotonic()
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         index = Index.create(TinyEmbedder(), Path(folder) / "index", some_sequences(ROWS))
         life = Life(index, given.searches, given.commits)
         for one in life.live():
             figures.append(one)
+            loads.append(os.getloadavg()[0])
             found: dict[str, Any] = {
                 "last": f"{datetime.now(timezone.utc):%Y-%m-%d}",
                 "minutes": round((time.monotonic() - begun) / 60, 1),
                 "searches": one.searches,
                 "commits": one.commits,
+                "load": round(sum(loads) / len(loads), 1),
+                "cores": os.cpu_count(),
                 "growth": growth(figures),
                 "latency": life.latency(),
             }

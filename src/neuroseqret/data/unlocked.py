@@ -19,5 +19,5 @@ def unlocked(owner: type[T]) -> type[T]:
     if sys.version_info < (3, 12):
         for value in vars(owner).values():
             if isinstance(value, cached_property):
-                vars(value)["lock"] = nullcontext()
+                value.lock = nullcontext()  # type: ignore[attr-defined]  # not documented, and gone in Python 3.12
     return owner
