@@ -68,7 +68,7 @@ def serve(index: Path, log: Path, *options: str) -> Iterator[str]:
         process = subprocess.Popen(command, stdout=said, stderr=said, env=dict(os.environ))
     try:
         address = f"http://127.0.0.1:{port}"
-        for _ in range(600):
+        for _ in range(2400):
             assert process.poll() is None, log.read_text()
             try:
                 with urllib.request.urlopen(f"{address}/health/ready", timeout=5):
