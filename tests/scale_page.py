@@ -286,7 +286,19 @@ def ray() -> str:
         f"reads and writes: {found['ray_per_s']:,} per second, {number(found['ray_to_alone'])} times as many, after "
         f"{number(found['ray_start_s'])} s of start-up. A worker takes at most "
         f"{found['worker_peak_bytes'] / 1e6:,.0f} MB, the process that reads "
-        f"{found['driver_peak_bytes'] / 1e6:,.0f} MB.\n"
+        f"{found['driver_peak_bytes'] / 1e6:,.0f} MB.\n" + processor_time(found)
+    )
+
+
+def processor_time(found: Cell) -> str:
+    """Tell the processor time per sequence, which other work on the machine does not change."""
+    if "alone_cpu_us" not in found:
+        return ""
+    alone, driver, nodes = (found[f"{name}_cpu_us"] for name in ("alone", "driver", "nodes"))
+    return (
+        f"\nA sequence takes one worker {number(alone)} µs of processor time. With Ray it takes the nodes "
+        f"{number(nodes)} µs, and the process that reads {number(driver)} µs; so two cores of their own give at most "
+        f"{number(2 * alone / (driver + nodes))} times the rate of one worker.\n"
     )
 
 
