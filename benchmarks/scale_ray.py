@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,9 @@ def embedding(room: Room) -> dict[str, Any]:
     assert isinstance(loaded, Embedder)
     loaded.embed(next(iter(scan_or_read(file)))[:10], "corpus")
     alone_starts = time.perf_counter() - begun
-    alone = by_one_worker(loaded, file, room.folder / "vectors-alone.parquet")
+    working = time.process_time()
+    count, alone = by_one_worker(loaded, file, room.folder / "vectors-alone.parquet")
+    alone_works = (time.process_time() - working) / count
     begun = time.perf_counter()
     with two_nodes() as address, Cluster(address) as cluster, watched() as memory:
         embedder = RemoteEmbedder(cluster, model)
@@ -70,10 +72,11 @@ def embedding(room: Room) -> dict[str, Any]:
         for job in [embedder.begin(few, "corpus") for _ in range(4 * cluster.slots)]:
             cluster.result(job)
         starts = time.perf_counter() - begun
-        begun = time.perf_counter()
+        begun, working, nodes_work = time.perf_counter(), time.process_time(), below()
         out = room.folder / "vectors.parquet"
         count = embed_file(embedder, scan_or_read(file), out, "corpus", {"run": begun})
         seconds = time.perf_counter() - begun
+        driver_works, nodes_work = time.process_time() - working, below() - nodes_work
     assert count == room.rows == pq.read_metadata(out).num_rows
     return {
         "sequences": count,
@@ -83,14 +86,27 @@ def embedding(room: Room) -> dict[str, Any]:
         "ray_per_s": round(count / seconds),
         "ray_start_s": round(starts, 1),
         "ray_to_alone": round(count / seconds / alone, 3),
+        "alone_cpu_us": round(1e6 * alone_works, 1),
+        "driver_cpu_us": round(1e6 * driver_works / count, 1),
+        "nodes_cpu_us": round(1e6 * nodes_work / count, 1),
         "worker_peak_bytes": max(memory.values()),
         "driver_peak_bytes": peak_bytes(),
         "file_bytes": file.stat().st_size,
     }
 
 
-def by_one_worker(model: Embedder, file: Path, out: Path) -> float:
-    """Return how many sequences per second `neuroseqret embed` reads, embeds and writes."""
+def below() -> float:
+    """Return the processor time of all processes below this one: the nodes and their workers."""
+    spent = 0.0
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            times = one.cpu_times()
+            spent += times.user + times.system
+    return spent
+
+
+def by_one_worker(model: Embedder, file: Path, out: Path) -> tuple[int, float]:
+    """Read, embed and write as `neuroseqret embed` does; return the number of sequences, and how many per second."""
     begun, done, writer = time.perf_counter(), 0, None
     for batch in scan_or_read(file):
         table = vector_table(batch.ids, model.embed(batch, "corpus", unknown_marks="keep", strict=None))
@@ -101,7 +117,7 @@ def by_one_worker(model: Embedder, file: Path, out: Path) -> float:
             break
     assert writer is not None
     writer.close()
-    return done / (time.perf_counter() - begun)
+    return done, done / (time.perf_counter() - begun)
 
 
 @contextmanager

@@ -243,8 +243,7 @@ def milvus() -> str:
         text += (
             f"Adding {load['sequences']:,} sequences of {load['dimension']} dimensions to index and collection: "
             f"{load['ours_rows_per_s']:,} per second; bare `insert` of rows that were made ready: "
-            f"{load['bare_rows_per_s']:,} per second. The server had indexed them {number(load['until_indexed_s'])} s "
-            "after the last one.\n"
+            f"{load['bare_rows_per_s']:,} per second. {indexed(load['until_indexed_s'])}\n"
         )
     if found:
         text += "\n" + table(
@@ -261,6 +260,13 @@ def milvus() -> str:
             + ". Both sides reach it through TLS and a relay.\n"
         )
     return text or NOT_YET.format(section="milvus")
+
+
+def indexed(seconds: float | None) -> str:
+    """Say how long the server took to index what was added; None: longer than the benchmark waits."""
+    if seconds is None:
+        return "A minute after the last one, the server had not indexed all of them; it compares the others one by one."
+    return f"The server had indexed them {number(seconds)} s after the last one."
 
 
 def per_row(load: Cell, found: Cell) -> str:
@@ -280,7 +286,19 @@ def ray() -> str:
         f"reads and writes: {found['ray_per_s']:,} per second, {number(found['ray_to_alone'])} times as many, after "
         f"{number(found['ray_start_s'])} s of start-up. A worker takes at most "
         f"{found['worker_peak_bytes'] / 1e6:,.0f} MB, the process that reads "
-        f"{found['driver_peak_bytes'] / 1e6:,.0f} MB.\n"
+        f"{found['driver_peak_bytes'] / 1e6:,.0f} MB.\n" + processor_time(found)
+    )
+
+
+def processor_time(found: Cell) -> str:
+    """Tell the processor time per sequence, which other work on the machine does not change."""
+    if "alone_cpu_us" not in found:
+        return ""
+    alone, driver, nodes = (found[f"{name}_cpu_us"] for name in ("alone", "driver", "nodes"))
+    return (
+        f"\nA sequence takes one worker {number(alone)} µs of processor time. With Ray it takes the nodes "
+        f"{number(nodes)} µs, and the process that reads {number(driver)} µs; so two cores of their own give at most "
+        f"{number(2 * alone / (driver + nodes))} times the rate of one worker.\n"
     )
 
 
@@ -312,7 +330,7 @@ def page() -> str:
         "events": str(EVENTS),
         "graph": str(4 * DIMENSION + GRAPH),
         "rest": ", ".join(f"{value:.0f} ({name})" for name, value in per_sequence().items()) if found else "?",
-        "load": number(max(one["load"] for one in [*found, *filter(None, [cell("bucket")])])),
+        "load": number(max(json.loads(file.read_text())["load"] for file in RESULTS.glob("*.json"))),
     }
     for name, text in parts.items():
         made = made.replace(f"<<{name}>>", text.rstrip("\n"))
