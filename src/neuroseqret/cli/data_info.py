@@ -53,8 +53,8 @@ def info(
         known = format or sniff(file, Options.of(options["columns"]).roles)
         sequences = read(file, format=known, allow_pickle=allow_pickle, validate=False, **options)
         title, numbers, lines = f"{file.name} ({known})", describe(sequences), []
-    known = folder.corpus if is_data_folder(file) else sequences
-    if names := [name for name in known.metadata.column_names if name != "split"]:
+    held = folder.corpus if is_data_folder(file) else sequences
+    if names := [name for name in held.metadata.column_names if name != "split"]:
         lines.append(f"further columns: {', '.join(names)}")
     if as_json:
         typer.echo(json.dumps(_as_json(numbers), indent=1, ensure_ascii=False))
