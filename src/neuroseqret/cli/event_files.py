@@ -23,7 +23,7 @@ COLUMNS_AS_IN_TRAINING = typer.Option(
     [],
     "--column",
     metavar="NAME=COLUMN",
-    help=f"{_COLUMNS} By default as told to 'data prepare' for the training data.",
+    help=f"{_COLUMNS} By default as told to 'data prepare' for the training data, but not with a server.",
 )
 FORMAT = typer.Option(
     None,
