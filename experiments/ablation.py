@@ -167,7 +167,12 @@ def findings(measured: Measured) -> list[Finding]:
         Finding(
             "Without the unwarping U, MAP is lower on all sets.",
             f"leaving U out of `{BASE}` lowers MAP on {of(_lower(no_unwarping), len(no_unwarping))} sets and raises it "
-            f"on {_higher(no_unwarping)}; putting U into `neural` raises it on {of(_higher(added), len(added))} and "
-            f"lowers it on {_lower(added)}",
+            f"on {_higher(no_unwarping)}"
+            + (
+                f"; putting U into `neural` raises it on {of(_higher(added), len(added))} and lowers it on "
+                f"{_lower(added)}"
+                if added
+                else ""
+            ),
         ),
     ]

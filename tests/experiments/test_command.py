@@ -29,11 +29,12 @@ def elsewhere(tmp_path, monkeypatch):
 def test_all_measures_writes_the_document_and_does_nothing_twice(data, tmp_path):
     done = experiment("all", "--data", str(data), *QUICK)
     assert done.returncode == 0, done.stderr
-    assert "docs/results.md: made from 28 cells" in done.stdout.replace("\n", " ")
+    assert "docs/results.md: made from 30 cells" in done.stdout.replace("\n", " ")
     text = (tmp_path / "docs" / "results.md").read_text()
     assert "| histogram |" in text
     files = {file: file.read_bytes() for file in (tmp_path / "results" / "cells").rglob("*.json")}
-    assert len(files) == 2 * (2 * 2 * 2 + 2 * 2 + 2)  # sets x (random: seeds, corpora, views; histogram: and cuts)
+    # Sets x (random: seeds, corpora, views; histogram: and cuts; the table of the data).
+    assert len(files) == 2 * (2 * 2 * 2 + 2 * 2 + 2 + 1)
     again = experiment("all", "--data", str(data), *QUICK)
     assert again.stderr == ""  # nothing was measured
     assert {file: file.read_bytes() for file in files} == files
@@ -66,7 +67,7 @@ def test_tables_are_not_wrapped_on_a_terminal(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("nonsense",), "no experiment is called 'nonsense'; there are accuracy, ablation"),
+        (("nonsense",), "no experiment is called 'nonsense'; there are accuracy, learning-curves"),
         (("all",), "there is no data; name data folders by --data or by NEUROSEQRET_DATA"),
         (("all", "--data", "."), "is not a data folder and holds none"),
         (("all", "--data", ".", "--method", "nonsense"), "no method is called 'nonsense'"),
