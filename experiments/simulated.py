@@ -91,7 +91,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Simulated data",
-            f"Data in which the paper's assumptions hold, {SEEDS} draws each; preset `paper` with one part changed, "
+            f"Data in which the paper's assumptions hold, {max(map(len, found.values()))} draws each; preset `paper` with one part changed, "
             f"trained for at most {SECONDS:g} s. *warps*: relevant sequences are warps of one pattern of events, and "
             "all queries are seen through one clock, which shows three quarters of the window when half of it has "
             "passed. *realisations*: relevant sequences are realisations of one process. MAP of test queries:",
