@@ -77,6 +77,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     found = _by_row(measured)
     if not found:
         return f"## Simulated data\n\n{NOTHING}"
+    draws = max(map(len, found.values()))
     lines = [
         [kind, name, f"{np.mean(aps):.1f}" + (f" ± {np.std(aps, ddof=1):.1f}" if len(aps) > 1 else "")]
         for (kind, name), results in found.items()
@@ -91,7 +92,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
     return "\n\n".join(
         [
             "## Simulated data",
-            f"Data in which the paper's assumptions hold, {SEEDS} draws each; preset `paper` with one part changed, "
+            f"Data in which the paper's assumptions hold, {draws} draws each; preset `paper` with one part changed, "
             f"trained for at most {SECONDS:g} s. *warps*: relevant sequences are warps of one pattern of events, and "
             "all queries are seen through one clock, which shows three quarters of the window when half of it has "
             "passed. *realisations*: relevant sequences are realisations of one process. MAP of test queries:",

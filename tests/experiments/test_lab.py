@@ -289,9 +289,8 @@ def test_training_time_is_measured_with_its_own_budget_and_settings(lab, monkeyp
 
 def test_a_learning_curve_has_the_validations_of_the_last_phase_that_has_any():
     queries, corpus = simulate()
-    model = SelfAttention("paper", warm_up={"steps": 2}, joint={"steps": 4, "patience": None, "evaluations": 2}).fit(
-        queries, corpus
-    )
+    short = {"warm_up": {"steps": 3}, "joint": {"steps": 4, "patience": None, "evaluations": 2}}
+    model = SelfAttention("paper", **short).fit(queries, corpus)
     curve = learning_curve(model)["curve"]
     records = [record for record in model.log.records if record["phase"] == "joint"]
     assert curve["judged_by"] == "AP"
