@@ -87,9 +87,12 @@ def serve(index: Path, log: Path, *options: str) -> Iterator[str]:
             process.wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium of the system; Playwright's own cannot be downloaded everywhere."""
+    """Chromium of the system; Playwright's own cannot be downloaded everywhere.
+
+    It ends with its file: Playwright keeps an event loop running, beside which other tests cannot run theirs.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright to test the page")
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:
@@ -108,7 +111,7 @@ def model() -> SelfAttention:
     return SelfAttention(**short).fit(given, given, seed=1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(browser, model, tmp_path_factory) -> Iterator[str]:
     """The address of a server over whole sequences, with a second model to rerank with."""
     folder = tmp_path_factory.mktemp("page")
@@ -119,7 +122,7 @@ def site(browser, model, tmp_path_factory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def window_site(browser, model, tmp_path_factory) -> Iterator[str]:
     """The address of a server over windows of eight events."""
     folder = tmp_path_factory.mktemp("windows")
