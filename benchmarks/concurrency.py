@@ -45,6 +45,9 @@ class Synthetic(Unlearned, Embedder):
         self.matrix = np.random.default_rng(0).normal(size=(EVENTS, 64)).astype(np.float32)
 
     def compute_embeddings(self, many: EventSequences, role: Role) -> npt.NDArray[np.float32]:
+        if (many.lengths == EVENTS).all():  # as good as nothing, and Python's lock is kept: the index alone is measured
+            embedded = (many.times.reshape(-1, EVENTS).astype(np.float32) % 1.0 - 0.5) @ self.matrix
+            return embedded / np.sqrt((embedded * embedded).sum(axis=1, keepdims=True))
         vectors = np.zeros((len(many), EVENTS), np.float32)
         inside = np.arange(len(many.times)) - np.repeat(many.offsets[:-1], many.lengths)
         kept = inside < EVENTS
@@ -114,10 +117,11 @@ def main() -> None:
         index = Index.create(Synthetic(), Path(folder, "index"), some(options.rows, 1, "s"))
         queries = some(64, 2, "q")
         index.search(queries)
+        if not options.plain:
+            index.watch(apart=True)
         found["searches_per_second"] = {n: round(throughput(index, queries, n, 3.0)) for n in (1, 2, 8)}
         print("searches per second by threads:", found["searches_per_second"], flush=True)
         if not options.plain:
-            index.watch()
             sys.setswitchinterval(0.0005)
         spawn = multiprocessing.get_context("spawn")
         for load in LOADS:

@@ -1,14 +1,14 @@
-"""How much feedback helps: simulated judges, some of whom are wrong.
+"""`feedback`: how much judgements of simulated judges help, some of whom are wrong.
 
-    python -m experiments.feedback [--data DIR] [--seeds 3]
+The corpus has no labels. A first index ranks it by histograms, which need no training. Judges look at the ten best hits
+of 1, 3 or 10 queries per group (not test queries) and say which are relevant; with noise, each of their words is wrong
+with probability 0.1. The judgements go through the index's own store.
 
-The corpus has no labels. A first index ranks it by histograms. Judges look at the ten best hits of 1, 3 or 10 queries
-per group and say which are of the query's group; with noise, each of their words is wrong with probability 0.1. The
-judgements go through the index's own store.
-
-- Learned: `histogram-metric` is fitted to the judgements, and ranks the corpus for test queries that nobody judged.
+- Learned: a model is fitted to the judgements alone, as `fit --feedback` does, and ranks the corpus for test queries.
 - At once: Rocchio moves each test query by the judgements of its own ten best hits; MAP over the rest of the corpus,
   because the judged hits would count twice.
+
+`python -m experiments.feedback` measures the same on simulated data, without cells.
 """
 
 from __future__ import annotations
@@ -16,81 +16,119 @@ from __future__ import annotations
 import argparse
 import tempfile
 import warnings
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import neuroseqret as nsr
+from experiments.lab import Lab, Piece
+from experiments.markdown import MISSING, NOTHING, number, table
+from experiments.measured import Measured
+from experiments.plan import Fit, View
+from experiments.result_cells import Result
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequence, EventSequences
+from neuroseqret.evaluation.protocol import RankingTask, make_task
 from neuroseqret.feedback.judgements import Judgements
 from neuroseqret.feedback.labels import labels_of
 from neuroseqret.feedback.rocchio import refined
 from neuroseqret.measures.ranking_measures import average_precision
 from neuroseqret.methods.registry import make
-from neuroseqret.models.base import Embedder
+from neuroseqret.models.base import Embedder, RelevanceModel
+from neuroseqret.training.budget import of_processor_time
 
-LOOKED_AT, JUDGED, NOISE = 10, (1, 3, 10), (0.0, 0.1)
-
-
-def main() -> None:
-    """Measure and print one table per question."""
-    parser = argparse.ArgumentParser(description="How much feedback of simulated judges helps.")
-    parser.add_argument("--data", type=Path, help="data folder; simulated data by default")
-    parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    data = nsr.simulate(12, 30, 24, seed=0) if given.data is None else nsr.read_folder(given.data)
-    assert data.queries is not None
-    split = np.array(data.queries.column("split").to_pylist())  # type: ignore[union-attr]
-    pool, test = data.queries[split != "test"], data.queries[split == "test"]
-    first = make("histogram", "default").fit(None, data.corpus)
-    assert isinstance(first, Embedder)
-    relevance = Relevance.from_groups(test, data.corpus)
-    with tempfile.TemporaryDirectory() as folder:
-        index = nsr.Index.create(first, Path(folder) / "index", data.corpus)
-        print(f"{len(data.corpus):,} sequences, {len(test)} test queries, MAP in points; mean of {given.seeds} seeds")
-        print(f"no feedback: {_points(first.score(test, data.corpus), relevance):.1f}")
-        for noise in NOISE:
-            for number in JUDGED:
-                runs = [
-                    _learned(index, pool, number, noise, seed, data.corpus, test, relevance)
-                    for seed in range(given.seeds)
-                ]
-                values, judgements = zip(*runs, strict=True)
-                print(
-                    f"learned from {number:2} judged queries per group, {noise:.0%} wrong: {np.mean(values):.1f} "
-                    f"± {np.std(values):.1f} ({np.mean(judgements):.0f} judgements)"
-                )
-        for noise in NOISE:
-            print(f"at once, {noise:.0%} wrong: {_at_once(first, data.corpus, test, relevance, noise)}")
+DATA = ("sports", "health")
+FIRST = "histogram"
+LEARNERS = ("histogram-metric", "self")
+MOVED = (FIRST, "self")
+LOOKED_AT, JUDGED, NOISE = 10, (0, 1, 3, 10), (0.0, 0.1)
 
 
-def _learned(
-    index: nsr.Index,
-    pool: EventSequences,
-    number: int,
-    noise: float,
-    seed: int,
-    corpus: EventSequences,
-    test: EventSequences,
-    relevance: Relevance,
-) -> tuple[float, int]:
+def measure(lab: Lab) -> None:
+    """Measure what is at once first, then what is learned, one cell per model, number of queries, noise and seed."""
+    sets = [data for data in DATA if data in lab.folders]
+    fits = [Fit(data=data, method=method) for method in MOVED for data in sets]
+    pieces = [
+        Piece(f"{fit.data}/feedback/at-once-{fit.method}", _config(lab, fit, "at once"), partial(_look, lab, fit))
+        for fit in fits
+        if lab.wanted(fit)
+    ]
+    for seed, (judged, noise), method, data in _plan(lab.seeds, sets):
+        fit = Fit(data=data, method=method, seed=seed)
+        if lab.wanted(fit):
+            name = f"{data}/feedback/learned-{method}-{judged}-{100 * noise:g}-seed{seed}"
+            config = _config(lab, fit, "learned", judged=judged, noise=noise)
+            pieces.append(Piece(name, config, partial(_fitted, lab, fit, judged, noise)))
+    lab.run_pieces(pieces)
+
+
+def _plan(seeds: int, sets: list[str]) -> Iterator[tuple[int, tuple[int, float], str, str]]:
+    """Yield what is learned, the first seed of everything first; nothing judged cannot be judged wrongly."""
+    ways = [(judged, noise) for judged in JUDGED for noise in NOISE if judged or not noise]
+    for seed in range(seeds):
+        for method in LEARNERS:
+            for way in ways:
+                for data in sets:
+                    yield seed, way, method, data
+
+
+def _config(lab: Lab, fit: Fit, part: str, **more: Any) -> dict[str, Any]:
+    return lab.piece_config("feedback", fit, part=part, looked_at=LOOKED_AT, **more)
+
+
+def _look(lab: Lab, fit: Fit) -> Result:
+    model, _ = lab.fitted(fit)
+    assert isinstance(model, Embedder)
+    task = lab.task(fit, View())
+    return {f"{noise:g}": at_once(model, task, noise) for noise in NOISE}
+
+
+def _fitted(lab: Lab, fit: Fit, judged: int, noise: float) -> Result:
+    with of_processor_time():
+        return learned(lab.task(fit, View()), fit.method, judged, noise, fit.seed, lab.max_seconds)
+
+
+# ---------------------------------------------------------------- learned
+
+
+def learned(
+    task: RankingTask, method: str, judged: int, noise: float, seed: int, max_seconds: float | None = None
+) -> Result:
     """Return the MAP of a model fitted to the judgements of some queries per group, and how many there were."""
-    rng = np.random.default_rng(seed)
-    kept = Judgements(index.folder)
-    kept.file.unlink(missing_ok=True)
-    groups = np.array(pool.groups.to_pylist())  # type: ignore[union-attr]
+    bare = task.corpus.without_columns("group")
+    model, queries, relevance, judgements = make(method, "default"), None, None, 0
+    with tempfile.TemporaryDirectory() as folder:
+        if judged:
+            index = nsr.Index.create(_first(task.corpus), Path(folder) / "index", bare)
+            judge(index, task, judged, noise, seed)
+            labels = labels_of(index, bare)
+            queries, relevance, judgements = labels.queries, labels.relevance, labels.judgements
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few labels, or none
+            model.fit(queries, bare, relevance, seed=seed, max_seconds=max_seconds)
+    return {"AP": round(points(_scores(model, task), task.relevance), 3), "judgements": judgements}
+
+
+def judge(index: nsr.Index, task: RankingTask, number: int, noise: float, seed: int) -> None:
+    """Store what judges say about the hits of some queries per group; none of them is a test query."""
+    rng, kept, queries = np.random.default_rng(seed), Judgements(index.folder), task.training_queries
+    groups, split = (np.array(queries.column(name).to_pylist()) for name in ("group", "split"))  # type: ignore[union-attr]
+    row_of = {name: row for row, name in enumerate(task.training_corpus.ids.to_pylist())}
     for group in np.unique(groups):
-        for row in rng.permutation(np.flatnonzero(groups == group))[:number]:
-            query = pool[int(row)]
-            hits = index.search(query, LOOKED_AT)
-            kept.append(_shown(query), [(hit.id, _said(hit.group == group, noise, rng)) for hit in hits])
-    bare = corpus.without_columns("group")
-    labels = labels_of(index, bare)
-    model = make("histogram-metric", "default").fit(labels.queries, bare, labels.relevance, seed=seed)
-    return _points(model.score(test, corpus), relevance), labels.judgements
+        for row in rng.permutation(np.flatnonzero((groups == group) & (split != "test")))[:number].tolist():
+            query, relevant = queries[row], set(task.training_relevance.of(row).tolist())
+            hits = index.search(query, LOOKED_AT, unknown_marks="keep")
+            said = [(hit.id, _said(row_of[hit.id] in relevant, noise, rng)) for hit in hits]
+            kept.append(_shown(query), said)
+
+
+def _first(corpus: EventSequences) -> Embedder:
+    made = make(FIRST, "default").fit(None, corpus.without_columns("group"))
+    assert isinstance(made, Embedder)
+    return made
 
 
 def _said(truth: bool, noise: float, rng: np.random.Generator) -> bool:
@@ -102,37 +140,125 @@ def _shown(query: EventSequence) -> dict[str, Any]:
     return {"id": query.id, "times": query.times.tolist(), "marks": marks}
 
 
-def _points(scores: np.ndarray, relevance: Relevance) -> float:
+def _scores(model: RelevanceModel, task: RankingTask) -> np.ndarray:
+    return model.score(task.queries, task.corpus, unknown_marks="keep")
+
+
+def points(scores: np.ndarray, relevance: Relevance) -> float:
+    """Return MAP in points."""
     return 100 * float(np.nanmean(average_precision(scores, relevance)))
 
 
-def _at_once(model: Any, corpus: EventSequences, test: EventSequences, relevance: Relevance, noise: float) -> str:
-    """Return residual MAP without feedback, with relevant hits alone, and with all judgements."""
+# ---------------------------------------------------------------- at once
+
+
+def at_once(model: Embedder, task: RankingTask, noise: float) -> Result:
+    """Return MAP of what was not judged: as it was, moved towards the good hits, and also away from the others."""
     rng = np.random.default_rng(0)
-    queries, rows = model.embed(test, "query"), model.embed(corpus, "corpus")
+    queries = model.embed(task.queries, "query", unknown_marks="keep")
+    rows = model.embed(task.corpus, "corpus", unknown_marks="keep")
+    as_query = model.as_query(rows)
     sums, worse = np.zeros(3), np.zeros(2, int)
     counted = 0
-    for at in range(len(test)):
-        best = np.argsort(-(rows @ queries[at]), kind="stable")[:LOOKED_AT]
-        said = np.array([_said(bool(np.isin(row, relevance.of(at))), noise, rng) for row in best])
-        left = np.ones(len(corpus), bool)
+    for at, query in enumerate(queries):
+        best = np.argsort(-(rows @ query), kind="stable")[:LOOKED_AT]
+        said = np.array([_said(bool(np.isin(row, task.relevance.of(at))), noise, rng) for row in best])
+        left = np.ones(len(rows), bool)
         left[best] = False
-        rest = relevance.select_queries(np.array([at])).select_corpus(left)
+        rest = task.relevance.select_queries(np.array([at])).select_corpus(left)
         if not rest.counts[0]:
             continue
-        moved = [
-            queries[at],
-            refined(queries[at], rows[best[said]]),
-            refined(queries[at], rows[best[said]], rows[best[~said]]),
-        ]
-        values = [_points((rows[left] @ vector)[None], rest) for vector in moved]
+        good, bad = as_query[best[said]], as_query[best[~said]]
+        moved = [query, refined(query, good), refined(query, good, bad)]
+        values = [points((rows[left] @ vector)[None], rest) for vector in moved]
         sums, counted = sums + values, counted + 1
         worse += [values[1] < values[0] - 1e-9, values[2] < values[0] - 1e-9]
-    plain, towards, both = sums / counted
-    return (
-        f"MAP of what was not judged {plain:.1f}; towards relevant hits {towards:.1f} (worse for {worse[0]} of "
-        f"{counted} queries); also away from the others {both:.1f} (worse for {worse[1]})"
+    plain, towards, both = (sums / max(counted, 1)).round(3).tolist()
+    counts = {"worse_towards": int(worse[0]), "worse_both": int(worse[1]), "queries": counted}
+    return {"plain": plain, "towards": towards, "both": both, **counts}
+
+
+# ---------------------------------------------------------------- tables
+
+
+def report(measured: Measured, figures: Path | None = None) -> str:
+    """Return one table per question."""
+    found = [(config, result) for config, result in measured.pieces["feedback"] if "error" not in result]
+    if not found:
+        return f"## Feedback\n\n{NOTHING}"
+    return "\n\n".join(
+        [
+            "## Feedback",
+            f"Simulated judges look at the ten best hits of `{FIRST}`, which needs no training, for some queries per "
+            "group, none of them a test query. The model learns from these judgements alone: the corpus has no labels. "
+            "MAP of the test queries in points with the whole corpus ranked, mean ± standard deviation over seeds; "
+            "10 %: each word of the judges is wrong with probability 0.1. Without judgements a model learns from "
+            "sub-sequences of the corpus.",
+            _learned_table([one for one in found if one[0]["part"] == "learned"]),
+            "At once, without learning: every test query moves by the judgements of its own ten best hits (Rocchio). "
+            "MAP of the rest of the corpus, since the judged hits would count twice; in brackets the share of queries "
+            "that get worse.",
+            _moved_table([one for one in found if one[0]["part"] == "at once"]),
+        ]
     )
+
+
+def _learned_table(found: list[tuple[dict[str, Any], Result]]) -> str:
+    cells: dict[tuple[str, str, int, float], list[Result]] = {}
+    for config, result in found:
+        key = config["data"], config["method"], config["judged"], config["noise"]
+        cells.setdefault(key, []).append(result)
+    columns = [(judged, noise) for judged in JUDGED for noise in NOISE if judged or not noise]
+    head = ["data", "model", "judgements"]
+    head += ["none" if not judged else f"{judged}{', 10 %' if noise else ''}" for judged, noise in columns]
+    lines = []
+    for data, method in sorted({key[:2] for key in cells}):
+        number_of = [cells.get((data, method, judged, 0.0), [{}])[0].get("judgements") for judged in JUDGED[1:]]
+        said = ", ".join(MISSING if one is None else f"{one:,}" for one in number_of)
+        lines.append([data, f"`{method}`", said, *(_mean(cells.get((data, method, *way), [])) for way in columns)])
+    return table(head, lines, text=3)
+
+
+def _mean(results: list[Result]) -> str:
+    values = np.array([result["AP"] for result in results])
+    if not len(values):
+        return MISSING
+    return f"{values.mean():.1f}" + (f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else "")
+
+
+def _moved_table(found: list[tuple[dict[str, Any], Result]]) -> str:
+    lines = []
+    for config, result in sorted(found, key=lambda one: (one[0]["data"], one[0]["method"])):
+        for noise in NOISE:
+            one = result[f"{noise:g}"]
+            shares = [f"({100 * one[name] / max(one['queries'], 1):.0f} %)" for name in ("worse_towards", "worse_both")]
+            moved = [f"{number(one[name])} {share}" for name, share in zip(("towards", "both"), shares, strict=True)]
+            wrong = "10 % wrong" if noise else "all right"
+            lines.append([config["data"], f"`{config['method']}`", wrong, number(one["plain"]), *moved])
+    head = ["data", "model", "judges", "before", "more like the good hits", "also away from the others"]
+    return table(head, lines, text=3)
+
+
+# ---------------------------------------------------------------- simulated data
+
+
+def main() -> None:
+    """Measure on simulated data and print one line per figure."""
+    parser = argparse.ArgumentParser(description="How much feedback of simulated judges helps, on simulated data.")
+    parser.add_argument("--seeds", type=int, default=3)
+    given = parser.parse_args()
+    data = nsr.simulate(12, 30, 24, seed=0)
+    assert data.queries is not None
+    task = make_task(data.queries, data.corpus)
+    print(f"{len(task.corpus):,} sequences, {len(task.queries)} test queries, MAP in points; {given.seeds} seeds")
+    first = _first(task.corpus)
+    print(f"no feedback: {points(_scores(first, task), task.relevance):.1f}")
+    for noise in NOISE:
+        for judged in JUDGED[1:]:
+            runs = [learned(task, LEARNERS[0], judged, noise, seed) for seed in range(given.seeds)]
+            print(f"{judged:2} judged queries per group, {noise:.0%} wrong: {_mean(runs)} ({runs[0]['judgements']})")
+    for noise in NOISE:
+        print(f"at once, {noise:.0%} wrong: {at_once(first, task, noise)}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from experiments import (
     algorithm,
     data_statistics,
     diagnosis,
+    feedback,
     hashing,
     learning_curves,
     lengths,
@@ -44,6 +45,7 @@ EXPERIMENTS = {
     "runtime": runtime,
     "training-time": training_time,
     "qualitative": qualitative,
+    "feedback": feedback,
     "simulated": simulated,
 }
 CLAIMS = (accuracy, ablation, unwarping, hashing, algorithm, queries, lengths, runtime, qualitative, simulated)

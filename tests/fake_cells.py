@@ -14,6 +14,7 @@ from experiments import (
     algorithm_run,
     cross_ablation,
     diagnosis,
+    feedback,
     hash_curve,
     neural_process,
     plan,
@@ -69,6 +70,13 @@ def everything(folder: Path, data: Sequence[str] = ("audio", "soccer"), seeds: i
         for seed in range(seeds):
             put(cells, neural_process.fit_of(one, seed), View(), ranking(np.clip(rng.normal(0.9, 0.1, 40), 0, 1)))
         piece(cells, "data", Fit(data=one, method="random"), "data", SIZES)
+        moved = {"plain": 30.0, "towards": 40.0, "both": 42.0, "worse_towards": 1, "worse_both": 2, "queries": 40}
+        seen = {"0": moved, "0.1": moved}
+        piece(cells, "feedback", Fit(data=one, method="self"), "at-once-self", seen, part="at once")
+        for judged in feedback.JUDGED:
+            result, more = {"AP": 20.0 + judged, "judgements": 10 * judged}, {"judged": judged, "noise": 0.0}
+            fit = Fit(data=one, method="self")
+            piece(cells, "feedback", fit, f"learned-{judged}", result, part="learned", **more)
         inside = dict.fromkeys(diagnosis.ROWS, 30.0)
         piece(cells, "diagnosis", Fit(data=one, method="self", preset="paper"), "self", inside)
         fit = Fit(data=one, method="self")

@@ -31,6 +31,8 @@ class Session {
   pointed = $state.raw<Pointed | null>(null);
   /** The part that is selected: which line, and its events. */
   brush = $state.raw<{ line: string; range: Bounds } | null>(null);
+  /** A file that was dropped anywhere on the start page, until it is read. */
+  dropped = $state.raw<File | null>(null);
   /** Dragging selects instead of moving the time axis. */
   selecting = $state(false);
   user = $state(localStorage.getItem("neuroseqret-user") ?? "");

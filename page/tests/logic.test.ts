@@ -4,7 +4,7 @@ import { anchor, factsOf, fit, grouped, rank, titleOf } from "../src/logic/align
 import { explanationOf, findWhere, partOf, queryOf, sequenceOf, whereText } from "../src/logic/api";
 import { Marks, OTHER, SLOTS } from "../src/logic/marks";
 import { parsePasted, PasteError } from "../src/logic/paste";
-import { duration, kept, number, panned, ticks, zoomed } from "../src/logic/scale";
+import { duration, kept, moment, number, panned, ticks, zoomed } from "../src/logic/scale";
 import { notes, playable } from "../src/logic/sound";
 import { densities, layout, prefixTree } from "../src/logic/summary";
 import { nearest, visible } from "../src/logic/thin";
@@ -63,6 +63,7 @@ describe("align", () => {
     expect(rank(hits, "score").map((one) => one.id)).toEqual(["a", "b", "c"]);
     expect(grouped(hits, "group").map((group) => [group.name, group.hits.length])).toEqual([["y", 2], ["x", 1]]);
     expect(titleOf({ id: "a", metadata: { title: " " } })).toBe("a");
+    expect(titleOf({ id: `account/2024/${"x".repeat(40)}/000017`, metadata: {} })).toBe(`accoun…${"x".repeat(11)}/000017`);
   });
 
   it("says what the title has not said", () => {
@@ -110,6 +111,12 @@ describe("scale", () => {
   it("has round ticks", () => {
     expect(ticks([-0.1, 10.1], 6)).toEqual([0, 2, 4, 6, 8, 10]);
     expect(ticks([0, 0], 5)).toEqual([]);
+  });
+  it("writes dates where times count from 1970", () => {
+    expect(moment(1709284440, "seconds", 3600)).toBe("2024-03-01 09:14");
+    expect(moment(1709251200000, "ms", 86_400_000)).toBe("2024-03-01");
+    expect(moment(75, "seconds", 1)).toBe("75");
+    expect(moment(1709284440, null, 1e7)).toBe("1.71e9");
   });
   it("writes numbers and durations", () => {
     expect(number(-0.00001, 0.1)).toBe("0");
@@ -181,7 +188,7 @@ describe("summary", () => {
 
 describe("the server's JSON", () => {
   it("reads sequences by mark name, with values per event", () => {
-    const one = sequenceOf({ id: "s", times: [0, 1], marks: ["buy", "view"], metadata: { pitch: [60, 62], title: "T", none: null } }, marks);
+    const one = sequenceOf({ id: "s", times: [0, 1], marks: ["buy", "view"], metadata: { title: "T", none: null }, values: { pitch: [60, 62] } }, marks);
     expect(one.marks).toEqual([1, 0]);
     expect(one.values).toEqual({ pitch: [60, 62] });
     expect(one.metadata).toEqual({ title: "T" });

@@ -9,7 +9,7 @@ from naive import index as naive
 from neuroseqret.candidates import Cells
 from neuroseqret.candidates import scoring as kernels
 from neuroseqret.candidates.finder import ALL
-from neuroseqret.candidates.scoring import best_in_cells, best_in_runs, best_rows
+from neuroseqret.candidates.scoring import best_in_cells, best_in_runs, best_rows, suited
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -80,3 +80,24 @@ def test_keeping_all_of_many_does_not_take_quadratic_time():
 
     seconds(100)
     assert min(seconds(40_000) for _ in range(3)) < 0.1  # 0.006 where nothing else runs, 1 by insertion
+
+
+def test_kernels_that_keep_the_lock_give_the_same_to_the_last_bit():
+    rng = np.random.default_rng(5)
+    vectors = rng.normal(size=(900, 37)).astype(np.float32)
+    cells, order = Cells.build(vectors, 30)
+    matrix, candidates = vectors[order], rng.permutation(900).astype(np.int32)
+    given = {
+        best_rows: (candidates, ALL),
+        best_in_runs: (np.array([0, 500]), np.array([400, 900]), rng.random(900) < 0.5),
+        best_in_cells: (cells.centres, cells.offsets, 300, ALL),
+    }
+    for kernel, rest in given.items():
+        assert suited(kernel, kernels.LOCKED + 1) is kernel
+        assert suited(kernel, kernels.LOCKED) is not kernel
+        for query in vectors[:10]:
+            found = []
+            for form in (kernel, suited(kernel, 1)):
+                rows, scores = np.empty(20, np.int32), np.empty(20, np.float32)
+                found.append((form(matrix, query, *rest, scores, rows), rows.tolist(), scores.tolist()))
+            assert found[0] == found[1]

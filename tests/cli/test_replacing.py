@@ -39,6 +39,9 @@ def test_fit_replaces_its_own_model_and_no_other(tmp_path: Path) -> None:
         done = call(*other)
         check_refused(done, out, before)
         assert f"{out}: holds a 'histogram' model with other settings, seed or data" in done.stderr
+    done = call(*fit, "--max-seconds", "5")
+    check_refused(done, out, before)
+    assert "holds a 'histogram' model with no time limit, not --max-seconds 5;" in done.stderr
     done = call(*of_other_data, "--force")
     assert (done.returncode, "replacing" in done.stderr) == (0, False), done.stderr
     assert read_card(out).corpus_fingerprint == read_folder(tmp_path / "other").corpus.fingerprint()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroseqret.data.columns import CANONICAL
+from neuroseqret.data.columns import CANONICAL, numbers
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from strategies import event_sequences
@@ -95,3 +95,15 @@ def test_a_column_that_does_not_fit_is_refused():
         batch.with_column("times", [[0.0], [1.0], [2.0]])
     chunked = pa.chunked_array([["a", "b"], ["c"]])
     assert batch.with_column("note", chunked).column("note").to_pylist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("values", [[], [1, 2, 3, 4], [1, None, 3, 4]])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.int32(), pa.int64()])
+def test_numbers_are_those_of_arrow(values, kind):
+    array = pa.array(values, kind)
+    for part in (array, array[1:], array[1:3], array[4:]):
+        expected = part.to_numpy(zero_copy_only=False)
+        assert np.array_equal(numbers(part), expected, equal_nan=True)
+        assert numbers(part).dtype == expected.dtype
+    if len(values) and not array.null_count:
+        assert not numbers(array).flags.writeable

@@ -12,6 +12,7 @@ from experiments import (
     data_statistics,
     diagnosis,
     examples,
+    feedback,
     hash_curve,
     hashing,
     learning_curves,
@@ -65,6 +66,24 @@ def test_measured_once_and_reported(lab, part):
     lab.say = pytest.fail  # a second run has nothing to say
     part.measure(lab)
     assert "first" in part.report(Measured(lab.cells))
+
+
+def test_judges_are_simulated_once_and_reported(lab, monkeypatch):
+    monkeypatch.setattr(feedback, "DATA", ("first",))
+    monkeypatch.setattr(feedback, "JUDGED", (0, 1))
+    monkeypatch.setattr(feedback, "LEARNERS", ("histogram-metric",))
+    monkeypatch.setattr(feedback, "MOVED", ("histogram",))
+    lab.seeds, lab.max_seconds = 1, 0.5
+    feedback.measure(lab)
+    kept = {name.rsplit("/", 1)[1]: result for name, _, result in lab.cells.all()}
+    learned = [f"learned-histogram-metric-{way}-seed0" for way in ("0-0", "1-0", "1-10")]
+    assert sorted(kept) == ["at-once-histogram", *learned]
+    assert kept[learned[0]]["judgements"] == 0 < kept[learned[1]]["judgements"] == kept[learned[2]]["judgements"]
+    right = kept["at-once-histogram"]["0"]
+    assert right["towards"] > right["plain"]
+    lab.say = pytest.fail
+    feedback.measure(lab)
+    assert "| first | `histogram-metric` |" in feedback.report(Measured(lab.cells))
 
 
 def test_every_way_has_a_name_and_every_hash_can_be_made():

@@ -24,6 +24,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import psutil
+
 import reliability_page
 from fuzz.targets import targets
 
@@ -33,7 +35,9 @@ BATCH = 10_000  # inputs of a process; starting one takes as long as thousands o
 SLOW = ("read-made", "http", "index-st")  # thousands a minute, not a second: these get a quarter of the inputs
 GUIDED = ("read", "trec", "filter")  # every second process of these is guided by coverage
 MEMORY = Path("/dev/shm")  # files of inputs are kept in memory where that is possible: a disk is ten times slower
-SECONDS = 3600  # of a process: far more than its inputs take, even on a busy machine; one that hangs is a finding
+SECONDS = 900  # of the processor, of a process: far more than its inputs take; one that hangs is a finding
+ASLEEP = (psutil.STATUS_SLEEPING, psutil.STATUS_DISK_SLEEP)
+IDLE = 120  # seconds of sleep: no input waits for anything
 
 
 def main() -> int:
@@ -71,14 +75,21 @@ def _state(name: str) -> dict[str, Any]:
     return json.loads(file.read_text()) if file.exists() else empty
 
 
-def run_child(command: list[str], environment: dict[str, str], seconds: int) -> tuple[bytes, bool]:
-    """Run a process for at most so many seconds; return what it said (its stacks if it hung) and whether it hung."""
+def run_child(command: list[str], environment: dict[str, str], seconds: int, idle: int = IDLE) -> tuple[bytes, bool]:
+    """Run a process for at most so many seconds of processor time; return what it said, and whether it hung.
+
+    It hangs too if it sleeps for `idle` seconds in a row. A process that hangs says where: the stacks of its threads.
+    Time in which it is stopped, or waits for a processor, does not count.
+    """
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
-        for _ in range(int(seconds)):  # while this process is stopped, no time passes
-            with suppress(subprocess.TimeoutExpired):
+        process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
+        used = slept = 0.0
+        while used < seconds and slept < idle:
+            with suppress(psutil.TimeoutExpired):
                 process.wait(1.0)
                 break
+            before, used = used, sum(process.cpu_times()[:4])  # its own and its children's
+            slept = slept + 1.0 if process.status() in ASLEEP and used - before < 0.01 else 0.0
         if hung := process.poll() is None:
             process.send_signal(signal.SIGUSR1)  # `child` writes the stacks of its threads
             time.sleep(1.0)

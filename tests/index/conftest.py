@@ -22,6 +22,20 @@ def tiny():
     return TinyEmbedder()
 
 
+@pytest.fixture
+def brief_hash(monkeypatch):
+    """Networks that make codes learn for 20 steps, for tests that do not ask how well codes keep neighbours."""
+    from neuroseqret.candidates.hash_network import HashNetwork
+
+    fit = HashNetwork.fit
+
+    def briefly(self, embeddings, *, seed=0):
+        self.steps = 20
+        return fit(self, embeddings, seed=seed)
+
+    monkeypatch.setattr(HashNetwork, "fit", briefly)
+
+
 @pytest.fixture(scope="module")
 def filtered_store(tmp_path_factory):
     """The rows of `naive.filters` in a store."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 
@@ -29,7 +30,9 @@ TABLES = ["table_offsets.npy", "table_positions.npy", "table_rows.npy"]
         ("buckets", [*CODES, *TABLES]),
     ],
 )
-def test_the_layout_on_disk_stays_so_that_older_indexes_open_without_a_rebuild(tiny, tmp_path, candidates, files):
+def test_the_layout_on_disk_stays_so_that_older_indexes_open_without_a_rebuild(
+    tiny, tmp_path, candidates, files, brief_hash
+):
     index = Index.create(tiny, tmp_path / "index", naive.some_sequences(50), candidates=candidates)
     index.compact()
     folder = tmp_path / "index" / "hot"
@@ -39,6 +42,23 @@ def test_the_layout_on_disk_stays_so_that_older_indexes_open_without_a_rebuild(t
     assert sorted(meta) == ["check", "checks", "files", "last_serial", "layout", "method", "parts"]
     assert (meta["layout"], meta["method"]) == (2, candidates)
     assert sorted(meta["files"]) == sorted([*EVERY, *files])
+
+
+@pytest.mark.parametrize("lacks", ["the file system", "the system"])
+def test_room_for_a_rebuild_is_taken_where_it_cannot_be_asked_for(tiny, tmp_path, monkeypatch, lacks):
+    def refuse(*_):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(50))
+    before = answers(index, naive.some_sequences(5, seed=9))
+    monkeypatch.setattr(hot_builder, "_ZEROS", 1000)  # the room is no multiple of this
+    if lacks == "the system":
+        monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    else:
+        monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    index.compact()
+    assert answers(index, naive.some_sequences(5, seed=9)) == before
+    assert index.check() == []
 
 
 def test_commits_during_a_rebuild_do_not_reach_the_structure(tiny, tmp_path, monkeypatch):

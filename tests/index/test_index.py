@@ -42,7 +42,7 @@ def test_reopening_loads_the_model_and_finds_the_same(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("candidates", ["exhaustive", "cells", "buckets", "hamming"])
-def test_in_one_go_in_pieces_or_with_removals_is_the_same(tiny, tmp_path, candidates, monkeypatch):
+def test_in_one_go_in_pieces_or_with_removals_is_the_same(tiny, tmp_path, candidates, monkeypatch, brief_hash):
     monkeypatch.setattr(reader, "REBUILD_ROWS", 200)
     corpus, others = naive.some_sequences(600), naive.some_sequences(200, seed=5, prefix="other")
     queries = naive.some_sequences(20, seed=9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import warnings
@@ -17,8 +18,8 @@ from neuroseqret.index.lance_store import LanceStore
 QUERIES = naive.some_sequences(8, seed=9, prefix="q")
 
 
-def answers(index, k=10):
-    return [[(hit.id, hit.score) for hit in hits] for hits in index.search(QUERIES, k)]
+def answers(index, k=10, **options):
+    return [[(hit.id, hit.score) for hit in hits] for hits in index.search(QUERIES, k, **options)]
 
 
 @pytest.fixture
@@ -59,6 +60,56 @@ def test_a_search_does_not_wait_for_a_rebuild(tiny, tmp_path, held_build):
     assert len(snapshot.hot) == 140  # of the commit when the rebuild began; what came since is followed
     assert answers(index, 200) == during
     assert answers(Index.open(tmp_path / "index"), 200) == during
+
+
+@pytest.mark.parametrize("windows", [{}, {"window_events": 6}])
+def test_a_long_tail_is_filed_in_the_cells(tiny, tmp_path, held_build, monkeypatch, windows):
+    """Rows that come during a rebuild are not compared one by one for long; all answers are right."""
+    hold, started, go_on = held_build
+    monkeypatch.setattr(reader, "FILED_ROWS", 50)
+    many = {"candidates": "cells", "at_least": 40, **windows}
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(300), **many)
+    index.watch(60.0)
+    hold()
+    for turn in range(5):  # what is added is followed at once
+        index.add(naive.some_sequences(40, seed=turn, prefix=f"t{turn}-"))
+        index.upsert(naive.some_sequences(3, seed=50 + turn, prefix="s"))
+        index._reader.look()  # as the background does
+    index.remove(["s200", "t0-7", "t1-9"])
+    assert started.wait(10)
+    snapshot, whole = index._reader.snapshot(), Index.open(tmp_path / "index")
+    filed = len(snapshot.filed.embeddings)
+    assert filed > 50
+    assert filed + len(snapshot.tail_embeddings) == snapshot.tail
+    for query in QUERIES:
+        hits = index.search(query, 12)
+        assert hits.report.comparisons < len(snapshot)
+        close = {hit.id: hit.score for hit in index.search(query, 400, exhaustive=True)}
+        assert all(close[hit.id] == hit.score for hit in hits)
+        for k in (12, 400):
+            found = [(h.id, h.score, h.metadata, h.window) for h in index.search(query, k, exhaustive=True)]
+            assert found == [(h.id, h.score, h.metadata, h.window) for h in whole.search(query, k, exhaustive=True)]
+    assert index.search(id="t2-3", k=5, exhaustive=True) == whole.search(id="t2-3", k=5, exhaustive=True)
+    where = {"where": {"role": "GK"}, "exhaustive": True}
+    assert index.search(QUERIES[0], 50, **where) == whole.search(QUERIES[0], 50, **where)
+    asked = [hit.window or hit.id for hit in index.search(QUERIES[1], 400)]
+    view = whole.view()
+    assert np.array_equal(snapshot.vectors(snapshot.rows_of(asked)), view.embeddings(view.rows_of(asked)))
+    go_on.set()
+    index.refresh(wait=True)
+    assert answers(index, 400, exhaustive=True) == answers(Index.open(tmp_path / "index"), 400, exhaustive=True)
+
+
+def test_a_structure_that_another_process_built_from_a_newer_commit_is_taken_whole(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "REBUILD_ROWS", 30)
+    other = Index.create(tiny, tmp_path / "index", naive.some_sequences(100))
+    index = Index.open(tmp_path / "index")
+    answers(index, 200)
+    other.add(naive.some_sequences(40, seed=9, prefix="new"))
+    other._reader.rebuild()
+    index._reader._build()  # it began before the commit was seen, and finds the other one's structure
+    assert index._reader.snapshot().hot.build == other._reader.snapshot().hot.build
+    assert answers(index, 200) == answers(other, 200)
 
 
 def test_a_rebuild_that_fails_is_a_warning_and_is_not_tried_all_the_time(tiny, tmp_path, monkeypatch):
@@ -162,6 +213,45 @@ def test_32_threads_search_while_others_write(tiny, tmp_path, monkeypatch):
     assert sum(searches) > 32
     assert len(index) == 200 + 3 * 20
     assert answers(index, 500) == answers(Index.open(tmp_path / "index"), 500)
+
+
+@pytest.mark.parametrize("tail", [0, 40])
+def test_a_short_search_keeps_pythons_lock(tiny, tmp_path, tail):
+    """Each time it gave the lock up, it could wait for every other thread; eight would then do less than one."""
+    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(200), candidates="cells", at_least=20)
+    index.watch(60.0)
+    index.add(naive.some_sequences(tail, seed=1, prefix="t"))
+    index.remove(["s3"] if tail else [])
+    vectors, options = index.embed_queries(QUERIES), index.search_options(5)
+    scores = [[hit.score for hit in hits] for hits in index.search(QUERIES, 6)]
+    alone = [at for at in range(len(QUERIES)) if len(set(scores[at])) == 6]  # ties are put in order by Arrow
+    queries = [(QUERIES[at : at + 1], vectors[at : at + 1]) for at in alone]
+    turns, done = [0], threading.Event()
+
+    def other():  # takes the lock whenever it can be had, and gives it back at once
+        while not done.is_set():
+            turns[0] += 1
+            time.sleep(0)
+
+    def search():
+        view = index.view()
+        return [view.search(query, vector, options) for query, vector in queries]
+
+    expected, before, thread = search(), sys.getswitchinterval(), threading.Thread(target=other)
+    sys.setswitchinterval(60.0)  # nobody takes it from the one that has it
+    try:
+        thread.start()
+        for _ in range(20):
+            begun = turns[0]
+            assert search() == expected
+            assert turns[0] == begun
+            time.sleep(0.001)
+    finally:
+        done.set()
+        sys.setswitchinterval(before)
+        thread.join()
+    assert turns[0] > 20
+    assert len(queries) > 2
 
 
 def test_a_removed_folder_is_one_line(tiny, tmp_path):

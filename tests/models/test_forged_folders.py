@@ -7,6 +7,7 @@ import json
 import resource
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +96,35 @@ def test_a_network_of_the_right_size_is_built() -> None:
     with OnlyWhatTheFileHolds(nn.GRU(30, 40).state_dict()):
         made = nn.GRU(30, 40)
     assert np.isfinite(made.weight_hh_l0.detach().numpy()).all()
+
+
+def without(tensors: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
+    return {each: tensor for each, tensor in tensors.items() if each != name}
+
+
+def with_large_numbers(tensors: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
+    large = 2**40 if tensors[name].dtype == torch.int64 else 1e30
+    return {**tensors, name: torch.full_like(tensors[name], large)}
+
+
+def with_another_type(tensors: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
+    other = torch.float64 if tensors[name].dtype != torch.float64 else torch.int32
+    return {**tensors, name: tensors[name].to(other)}
+
+
+@pytest.mark.parametrize("forged", [without, with_large_numbers, with_another_type])
+@pytest.mark.parametrize("name", NAMES)
+def test_forged_tensors_are_one_line_or_scores_are_finite(name: str, forged: Any, tmp_path: Path) -> None:
+    queries, corpus = golden_data()
+    state = fitted(name).to_state()
+    told: list[str] = []
+    for each in state.tensors:
+        model_folder.write_state(tmp_path / each, replace(state, tensors=forged(state.tensors, each)))
+        try:
+            scores = methods.load(tmp_path / each).score(queries[:1], corpus[:2])
+        except UserError as error:
+            told.append(str(error))
+        else:
+            assert np.isfinite(scores).all(), each
+    assert told or forged is not without
+    assert not [line for line in told if "\n" in line]

@@ -83,6 +83,7 @@ def test_start_shows_what_is_there(tab):
     assert page.get_by_label("Marks").first.locator("li").count() == len(MARKS)
     accessible(page)
     page.get_by_role("button", name="group 2").click()
+    page.get_by_text("group 1 · 24 events").first.wait_for(state="detached")
     settled(page)
     assert set(page.locator(".samples li .soft").all_inner_texts()) == {"group 2 · 24 events"}
     assert "where=" in page.url

@@ -30,6 +30,17 @@ def test_statistics_are_the_naive_ones(seed, names, marks):
     np.testing.assert_allclose(bank.statistics(corpus), bank_statistics(bank, corpus), rtol=1e-4, atol=1e-4)
 
 
+def test_long_sequences_are_pooled_block_by_block():
+    """Gaps drift slowly, so that runs of positive outputs go on from block to block."""
+    lengths = [63, 64, 65, 96, 97, 128, 129, 200]
+    waves = [np.exp(np.sin(np.arange(n) / 25 + n)) for n in lengths]
+    corpus = EventSequences.from_lists([(np.cumsum(gaps), np.arange(len(gaps)) // 90) for gaps in waves])
+    bank = fitted(corpus, corpus.num_marks, kernels=15)
+    found = bank.statistics(corpus)
+    assert (found[:, -15:] * lengths[-1] > 64).any()  # runs longer than a block
+    np.testing.assert_allclose(found, bank_statistics(bank, corpus), rtol=1e-4, atol=1e-4)
+
+
 def test_a_sequence_does_not_depend_on_its_neighbours():
     corpus = random_sequences(2, number=20)
     bank = fitted(corpus, corpus.num_marks)

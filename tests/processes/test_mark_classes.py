@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import small_settings
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.explanation import explain
 from neuroseqret.models.cross.cross_attention import CrossAttention
@@ -21,14 +22,11 @@ from neuroseqret.processes.shared_classes import shared_classes
 
 MARKS, GROUPS = 5000, 8
 SMALL = {
+    **small_settings.SMALL,
     "encoder": {"width": 8, "max_length": 32},
     "batch": {"size": 8, "crop": 32},
-    "warm_up": {"steps": 3},
-    "joint": {"steps": 5},
-    "head_batch": 32,
     "head": {"steps": 60, "evaluations": 2},
-    "selection": {"steps": 10},
-    "projection": {"hidden": 16, "dimension": 8},
+    "vector": {},
 }
 QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
 

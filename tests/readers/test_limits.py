@@ -50,11 +50,12 @@ def test_too_many_columns_are_refused_and_the_limit_can_be_raised(
 
 def test_reading_takes_time_in_proportion_to_the_keys(tmp_path: Path) -> None:
     def seconds(keys: int) -> float:
-        path = _json(tmp_path / f"{keys}.json", keys)
-        nsr.read(path)
-        begun = time.process_time()
-        nsr.read(path)
-        return time.process_time() - begun
+        path, spent = _json(tmp_path / f"{keys}.json", keys), []
+        for _ in range(4):  # the fastest one: what else the machine does only adds
+            begun = time.process_time()
+            nsr.read(path)
+            spent.append(time.process_time() - begun)
+        return min(spent)
 
     few, many = seconds(500), seconds(4000)
     assert many < 8 * 3 * max(few, 0.01)  # quadratic: 64 times

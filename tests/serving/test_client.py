@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -55,6 +56,64 @@ def test_takes_frames_as_the_index_does(remote, index, served_data):
     columns = {"id": "who", "time": "when", "mark": "what"}
     mine, theirs = (place.search(frame, k=3, columns=columns)[0] for place in (remote, index))
     assert [hit.id for hit in mine] == [hit.id for hit in theirs]
+
+
+#: Verbs of `Index` that work on its files or inside its process, and so have no place in a client.
+OF_A_FOLDER = {
+    "create",
+    "open",
+    "view",
+    "search_options",
+    "embed_queries",
+    "compact",
+    "sync",
+    "check",
+    "refresh",
+    "watch",
+}
+OF_A_FOLDER |= {"model", "card", "name", "short_name"}
+OWN = {
+    "search": {"relevant", "not_relevant"},
+    "add": {"progress"},
+    "upsert": {"progress"},
+}
+LOCAL = {"add": {"embedder", "at_once"}}  # they compute where the caller is; a server embeds what it is sent itself
+
+
+def test_the_client_has_the_verbs_of_the_index_with_its_options_and_defaults():
+    """A verb or an option that is added to one of them must be added to the other, or named above."""
+    verbs = {name for name in vars(nsr.Index) if not name.startswith("_")} - OF_A_FOLDER
+    assert {"search", "add", "upsert", "remove", "get", "unknown", "info"} == verbs
+    assert verbs <= set(vars(nsr.RemoteIndex))
+    for verb in verbs:
+        mine, theirs = (inspect.signature(getattr(owner, verb)).parameters for owner in (nsr.RemoteIndex, nsr.Index))
+        described = [
+            {name: (one.kind, one.default) for name, one in given.items() if name not in left_out.get(verb, ())}
+            for given, left_out in ((mine, OWN), (theirs, LOCAL))
+        ]
+        assert described[0] == described[1], verb
+        returned = [inspect.signature(getattr(owner, verb)).return_annotation for owner in (nsr.RemoteIndex, nsr.Index)]
+        assert returned[0] == returned[1], verb
+
+
+def test_options_of_a_search_do_what_they_do_in_the_index(remote, index, served_data):
+    query = served_data[0].queries[0]
+    for options in ({"fraction": 0.5}, {"at_least": 20}, {"exhaustive": True}, {"expand": True}):
+        mine, theirs = (place.search(query, 5, **options) for place in (remote, index))
+        alike(mine, theirs)
+        assert mine.report == theirs.report
+        assert mine.asked == theirs.asked
+    slow = EventSequences.from_lists([(1e6 * query.times, query.marks)], mark_names=query.mark_names)
+    for verb in (remote.search, remote.add, remote.upsert):
+        with pytest.raises(nsr.UserError, match="times longer than"):
+            verb(slow, strict=True)
+    for options, said in (
+        ({"fraction": 2.0}, "fraction"),
+        ({"at_least": 0}, "at_least"),
+        ({"k": 2000}, "at most 1,000"),
+    ):
+        with pytest.raises(nsr.UserError, match=said):
+            remote.search(query, **options)
 
 
 def test_gets_and_counts_as_the_index_does(remote, index):

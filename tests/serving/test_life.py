@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -100,29 +98,6 @@ def test_new_commits_of_other_processes_are_found(server, served_index):
     soon(found)
     index.remove("elsewhere")
     soon(lambda: not found())
-
-
-#: Frees every second of many blocks, after a larger one was freed; prints the megabytes that stay in memory.
-HOLES = """
-import psutil
-from neuroseqret.serving.running import _give_memory_back
-{call}
-before = psutil.Process().memory_info().rss
-large = bytearray(8 << 20)
-del large
-blocks = [bytearray(b"x" * (2 << 20)) for _ in range(60)]
-del blocks[::2]
-print((psutil.Process().memory_info().rss - before) >> 20)
-"""
-
-
-def test_freed_memory_goes_back_to_the_system():
-    kept = [
-        int(subprocess.run([sys.executable, "-c", HOLES.format(call=call)], check=True, capture_output=True).stdout)
-        for call in ("", "_give_memory_back()")
-    ]
-    assert 55 <= kept[1] < 75, kept
-    assert kept[0] > 100, "the C library gives memory back by itself; _give_memory_back is not needed any more"
 
 
 def test_an_address_that_is_taken_is_one_line(server, served_index):

@@ -5,8 +5,8 @@
 It lives in laps. In the quiet part of a lap one thread searches. In the busy part another thread commits meanwhile: it
 adds, replaces and removes few sequences at a time, now and then thousands, and compacts the store, so that the search
 structure is rebuilt again and again. What the process holds is noted after every lap and compared with the most of the
-first tenth, in which everything is loaded. The time of every search is kept. Results are in results/life.json, and
-docs/reliability.md shows them.
+first tenth, in which everything is loaded; it is noted once more at rest. The time of every search is kept. Results are
+in results/life.json, and docs/reliability.md shows them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ import reliability_page
 from naive.index import TinyEmbedder, some_sequences
 from neuroseqret import methods
 from neuroseqret.index import Index
+from neuroseqret.storage.memory import give_memory_back
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "life.json"
 PROCESS = Path("/proc/self")
@@ -42,6 +43,7 @@ ROWS, BATCH, BULK = 20_000, 10, 2000  # sequences at the start, of a commit, of 
 BULK_EVERY, COMPACT_EVERY = 50, 250  # commits
 PAUSE = 0.0003  # seconds between two searches beside commits: a thread that never rests keeps Python's lock for itself
 TURN = 0.0005  # seconds that a thread may compute before another one goes on: what the server sets, Python takes 5 ms
+REST = 12.0  # seconds without work, after which threads of the store that are not needed have ended
 QUIET, BUSY, REBUILD = 0, 1, 2  # what goes on when a search begins: nothing, commits, commits and a rebuild
 PARTS = {QUIET: "quiet", BUSY: "commits", REBUILD: "rebuilds"}
 Millis = npt.NDArray[np.float32]
@@ -174,6 +176,10 @@ def growth(figures: list[Figures]) -> dict[str, float]:
     }
 
 
+def _keep(file: Path, found: dict[str, Any], figures: list[Figures]) -> None:
+    file.write_text(json.dumps(found | {"figures": [one._asdict() for one in figures]}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--searches", type=int, default=1_000_000)
@@ -182,6 +188,7 @@ def main() -> None:
     given = parser.parse_args()
     methods.MODELS["tiny"] = "naive.index:TinyEmbedder"
     sys.setswitchinterval(TURN)
+    give_memory_back()  # as the server does
     memory, figures, loads, begun = Path("/dev/shm"), list[Figures](), list[float](), time.monotonic()
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         index = Index.create(TinyEmbedder(), Path(folder) / "index", some_sequences(ROWS))
@@ -200,9 +207,9 @@ def main() -> None:
                 "latency": life.latency(),
             }
             print(one, json.dumps(found["latency"]), flush=True)
-            given.json.write_text(
-                json.dumps(found | {"figures": [each._asdict() for each in figures]}, indent=1) + "\n"
-            )
+            _keep(given.json, found, figures)
+        time.sleep(REST)
+        _keep(given.json, found | {"at_rest": holds(life.searched, life.committed)._asdict()}, figures)
         flaws = index.check()
         assert not flaws, flaws
     if given.json == RESULTS:

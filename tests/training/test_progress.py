@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import pty
 import re
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from neuroseqret.training import progress
-from neuroseqret.training.progress import ProgressDisplay, track
+from neuroseqret.training.progress import Following, ProgressDisplay, track
 
 DONE = "training the metric: done, 100 of 400 steps in 5.0 s, loss 0.500, best validation 0.2500"
 PHASE = """
@@ -68,8 +69,24 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setattr(progress, "_SILENT", 0.0)
     shown()
     assert capsys.readouterr().err.startswith(
-        "training the metric: 50%, step 100, loss 0.500, best validation 0.2500, 5 s left\n"
+        "training the metric: 50%, step 100, loss 0.500, best validation 0.2500, about 5 s left\n"
     )
+
+
+def test_a_log_is_told_once_how_long_the_rest_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressDisplay("selection", 300, None, Following(steps=2000)) as display:
+        display.show(1, 0.5, None, 1.5)  # the first steps are slow, so nothing is said yet
+        for step in range(30, 60):
+            display.show(step, 0.5, None, 0.1 * step)
+    told, done = capsys.readouterr().err.splitlines()
+    assert told == "training the weights of members: about 4 minutes left"
+    assert done.startswith("training the weights of members: done")
+    bounded = ProgressDisplay("selection", 300, 12.0, Following(steps=2000, seconds=40.0))
+    bounded.show(20, 0.5, None, 2.0)
+    assert bounded.left() == pytest.approx(10.0 + 40.0)
+    endless = ProgressDisplay("joint", math.inf, None)
+    endless.show(20, 0.5, None, 2.0)
+    assert endless.left() is None
 
 
 def test_it_can_be_turned_off(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +112,7 @@ def test_a_terminal_shows_one_share_one_step_and_one_time_left() -> None:
     os.close(mother)
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
     assert re.search(
-        r"training the metric \S+ +\d+% step \d+, loss 0.500, best validation 0.2500, \d+ s left", lines
+        r"training the metric \S+ +\d+% step \d+, loss 0.500, best validation 0.2500, about \d+ s left", lines
     ), lines
     assert "/400" not in lines  # with a budget the number of steps is not known beforehand
 

@@ -33,9 +33,11 @@ export function fit(query: Sequence | null, hits: Sequence[], align: Align, mark
   });
   if (!ranges.length) return [0, 1];
   const sorted = (side: 0 | 1) => ranges.map((range) => range[side]).sort((a, b) => a - b);
-  // Nine of ten rows are whole: one very long hit must not squeeze all others into a corner.
-  const low = sorted(0)[Math.floor(0.1 * (ranges.length - 1))];
-  const high = sorted(1)[Math.ceil(0.9 * (ranges.length - 1))];
+  // Nine of ten rows are whole: one very long hit must not squeeze all others into a corner. By the clock all are: a
+  // row that lies elsewhere would be empty.
+  const out = align === "clock" ? 0 : 0.1;
+  const low = sorted(0)[Math.floor(out * (ranges.length - 1))];
+  const high = sorted(1)[Math.ceil((1 - out) * (ranges.length - 1))];
   const from = Math.min(low, query ? ranges[0][0] : low);
   const to = Math.max(high, query ? ranges[0][1] : high);
   const room = 0.02 * (to - from || 1);
@@ -113,7 +115,15 @@ export function titleOf(one: { id: string; metadata: Metadata }): string {
     const value = one.metadata[name];
     if (typeof value === "string" && value.trim()) return value;
   }
-  return one.id;
+  return shortId(one.id);
+}
+
+const LONGEST_ID = 26;
+
+/** An id that fits into a line: long ones often begin alike, so the end stays and the middle goes. */
+export function shortId(id: string): string {
+  const letters = [...id];
+  return letters.length <= LONGEST_ID ? id : `${letters.slice(0, 6).join("")}…${letters.slice(-18).join("")}`;
 }
 
 export function isTitle(column: string): boolean {

@@ -64,6 +64,7 @@ interface RawSequence {
   end?: number;
   group?: string;
   metadata?: Record<string, unknown>;
+  values?: Record<string, (number | null)[]>;
 }
 
 interface RawHit extends RawSequence {
@@ -222,10 +223,11 @@ export function sequenceOf(raw: RawSequence, marks: Marks): Sequence {
   const times = raw.times ?? [];
   const metadata: Metadata = {};
   const values: Record<string, number[]> = {};
+  for (const [name, numbers] of Object.entries(raw.values ?? {})) {
+    if (numbers.length === times.length && numbers.every((one) => typeof one === "number")) values[name] = numbers as number[];
+  }
   for (const [name, value] of Object.entries(raw.metadata ?? {})) {
-    if (Array.isArray(value)) {
-      if (value.length === times.length && value.every((one) => typeof one === "number")) values[name] = value as number[];
-    } else if (value !== null && typeof value !== "object") metadata[name] = value as Value;
+    if (value !== null && typeof value !== "object") metadata[name] = value as Value;
   }
   const numbers = (raw.marks ?? []).map((mark) => (typeof mark === "number" ? mark : marks.find(mark)));
   return {

@@ -44,9 +44,24 @@ export function number(value: number, step = Math.abs(value) / 100): string {
 }
 
 const SECONDS: Record<string, number> = {
-  second: 1, seconds: 1, s: 1, sec: 1, minute: 60, minutes: 60, min: 60, hour: 3600, hours: 3600, h: 3600,
+  ms: 0.001, millisecond: 0.001, milliseconds: 0.001, second: 1, seconds: 1, s: 1, sec: 1, minute: 60, minutes: 60, min: 60, hour: 3600, hours: 3600, h: 3600,
   day: 86400, days: 86400, d: 86400, week: 604800, weeks: 604800,
 };
+
+/** Whether a time counts from 1970, by the rule of the library. */
+export function isDate(value: number, unit: string | null): boolean {
+  const factor = unit ? SECONDS[unit.toLowerCase()] : undefined;
+  return factor !== undefined && factor <= 1 && value * factor >= 1e8 && value * factor <= 1e10;
+}
+
+/** A point in time: a date (UTC), as exact as a difference of `step` needs, if it counts from 1970, else the number. */
+export function moment(value: number, unit: string | null, step?: number): string {
+  if (!isDate(value, unit)) return number(value, step);
+  const factor = SECONDS[(unit as string).toLowerCase()];
+  const text = new Date(1000 * factor * value).toISOString().replace("T", " ");
+  const seconds = factor * (step ?? 1);
+  return text.slice(0, seconds >= 86400 ? 10 : seconds >= 60 ? 16 : seconds >= 1 ? 19 : 23);
+}
 
 /** A duration in words: "2.5 hours" where the unit is known, the number with its unit otherwise. */
 export function duration(value: number, unit: string | null): string {

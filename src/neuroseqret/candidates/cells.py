@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -119,9 +120,36 @@ def fit_centres(
     return centres
 
 
-def nearest_centres(embeddings: Vectors, centres: Vectors, chunk: int = 4096) -> npt.NDArray[np.int32]:
-    """Return for every row the centre with the largest dot product: (n,)."""
+def nearest_centres(embeddings: Vectors, centres: Vectors) -> npt.NDArray[np.int32]:
+    """Return for every row the centre with the largest dot product, of equal ones the first: (n,).
+
+    This is not left to the BLAS library. Its threads would take all cores from the searches beside a rebuild, and where
+    cores are busy, they spend several times as long waiting for one another as they compute.
+    """
     owner = np.empty(len(embeddings), np.int32)
-    for begin in range(0, len(embeddings), chunk):
-        owner[begin : begin + chunk] = np.argmax(np.asarray(embeddings[begin : begin + chunk]) @ centres.T, axis=1)
+    _nearest(np.ascontiguousarray(embeddings, np.float32), np.ascontiguousarray(centres.T, np.float32), owner)
     return owner
+
+
+@numba.njit(cache=True, nogil=True, fastmath=True)
+def _nearest(rows, centres, owner):  # type: ignore[no-untyped-def]  # pragma: no cover (compiled)
+    """Fill `owner`; `centres` are (D, C), so that the products with all centres are summed side by side."""
+    dimension, cells = centres.shape
+    scores = np.empty(cells, np.float32)
+    fours = dimension // 4 * 4
+    for row in range(len(rows)):
+        scores[:] = 0
+        for d in range(0, fours, 4):  # four at once: half of the time
+            a, b, c, e = rows[row, d], rows[row, d + 1], rows[row, d + 2], rows[row, d + 3]
+            of_a, of_b, of_c, of_e = centres[d], centres[d + 1], centres[d + 2], centres[d + 3]
+            for cell in range(cells):
+                scores[cell] += a * of_a[cell] + b * of_b[cell] + c * of_c[cell] + e * of_e[cell]
+        for d in range(fours, dimension):
+            a, of_a = rows[row, d], centres[d]
+            for cell in range(cells):
+                scores[cell] += a * of_a[cell]
+        best = 0
+        for cell in range(1, cells):
+            if scores[cell] > scores[best]:
+                best = cell
+        owner[row] = best

@@ -19,7 +19,7 @@ from neuroseqret.candidates.codes import Codes, HashFunction, pack_bits
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
 from neuroseqret.candidates.hamming import nearest_codes, nearest_of
 from neuroseqret.candidates.hashes import load_hash
-from neuroseqret.candidates.scoring import best_rows
+from neuroseqret.candidates.scoring import best_rows, suited
 from neuroseqret.candidates.settings import CandidateSettings
 
 HASH_FILE, CODES_FILE = "hash.safetensors", "codes.npy"
@@ -67,7 +67,9 @@ class HammingFinder(Finder):
         margins = self.hash.margins(vector[None])[0]
         candidates = self.candidates(pack_bits(margins[None] > 0)[0], margins, wanted)
         rows, scores = space_for(number)
-        kept = best_rows(self.embeddings, vector, candidates, allowed, scores, rows)
+        kept = suited(best_rows, len(candidates) * len(vector))(
+            self.embeddings, vector, candidates, allowed, scores, rows
+        )
         compared = len(candidates) if not len(allowed) else int(allowed[candidates].sum())
         return Found(rows[:kept].astype(np.int64), scores[:kept], compared, self.method)
 

@@ -9,7 +9,7 @@ from typing_extensions import Self
 
 from neuroseqret.candidates.arrays import are_as_written
 from neuroseqret.candidates.finder import ALL, Finder, Found, Mask, Order, Vectors, space_for
-from neuroseqret.candidates.scoring import best_in_runs
+from neuroseqret.candidates.scoring import best_in_runs, suited
 from neuroseqret.candidates.settings import CandidateSettings
 
 
@@ -39,5 +39,6 @@ class ExhaustiveFinder(Finder):
     def best(self, vector: Vectors, number: int, wanted: int = 0, allowed: Mask = ALL) -> Found:
         rows, scores = space_for(number)
         begins, stops = np.array([0]), np.array([len(self.embeddings)])
-        kept, compared = best_in_runs(self.embeddings, vector, begins, stops, allowed, scores, rows)
+        kernel = suited(best_in_runs, self.embeddings.size)
+        kept, compared = kernel(self.embeddings, vector, begins, stops, allowed, scores, rows)
         return Found(rows[:kept].astype(np.int64), scores[:kept], compared, self.method)

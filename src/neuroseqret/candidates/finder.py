@@ -75,6 +75,18 @@ class Finder(ABC):
         `allowed` is a mask over all rows.
         """
 
+    def emptied(self) -> GrowingFinder | None:
+        """Return a finder of the same structure without rows, to be grown in memory; None if that would not pay."""
+        return None
+
+
+class GrowingFinder(Finder):
+    """A finder that takes in rows which came after it was built."""
+
+    @abstractmethod
+    def grown(self, more: Vectors) -> tuple[Order, Self]:
+        """Return a finder over its own rows and more, and their order in it; this one does not change."""
+
 
 def space_for(number: int) -> tuple[npt.NDArray[np.int32], Vectors]:
     """Return empty arrays for rows and scores, which the kernels fill."""

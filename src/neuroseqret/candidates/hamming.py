@@ -6,30 +6,14 @@ scoring, and it finds better candidates than buckets since it sees all R bits at
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
-from numba.extending import intrinsic
 
 from neuroseqret.candidates.codes import Codes
+from neuroseqret.processes.lanes import popcount
 
 Rows = npt.NDArray[np.int32]
-
-
-@intrinsic
-def _popcount(typing_context: Any, word: Any) -> Any:  # pragma: no cover (compiled)
-    """Count the one bits of a 64-bit word by the processor's instruction, which numba has no function for."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
-        function = builder.module.declare_intrinsic("llvm.ctpop", [ir.IntType(64)], kind)
-        return builder.call(function, arguments)
-
-    return types.uint64(types.uint64), generate
 
 
 @numba.njit(cache=True, nogil=True)
@@ -39,12 +23,12 @@ def _distances(codes, code, distances, counts):  # type: ignore[no-untyped-def] 
     if words == 1:
         query = code[0]
         for i in range(n):
-            distances[i] = np.uint16(_popcount(codes[i, 0] ^ query))
+            distances[i] = np.uint16(popcount(codes[i, 0] ^ query))
     else:
         for i in range(n):
             distance = np.uint64(0)
             for word in range(words):
-                distance += _popcount(codes[i, word] ^ code[word])
+                distance += popcount(codes[i, word] ^ code[word])
             distances[i] = np.uint16(distance)
     for i in range(n):
         counts[distances[i]] += 1
@@ -92,7 +76,7 @@ def _distances_of(codes, code, rows, distances, counts):  # type: ignore[no-unty
     for i in range(len(rows)):
         distance = np.uint64(0)
         for word in range(codes.shape[1]):
-            distance += _popcount(codes[rows[i], word] ^ code[word])
+            distance += popcount(codes[rows[i], word] ^ code[word])
         distances[i] = np.uint16(distance)
         counts[distances[i]] += 1
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neuroseqret.candidates.arrays import open_array, save_in_order
+from neuroseqret.candidates.arrays import CHUNK, open_array, save_in_order
 
 _NUMBERS, _SCALE = "rounded.npy", "scale.npy"
 Vectors = npt.NDArray[np.float32]
@@ -41,8 +41,11 @@ class RoundedVectors:
 
     @classmethod
     def of(cls, embeddings: Vectors) -> RoundedVectors:
-        scale = scale_of(embeddings)
-        return cls(rounded(embeddings, scale), scale)
+        scale, numbers = scale_of(embeddings), np.empty(embeddings.shape, np.int8)
+        for begin in range(0, len(embeddings), CHUNK):
+            part = slice(begin, begin + CHUNK)
+            numbers[part] = rounded(embeddings[part], scale)
+        return cls(numbers, scale)
 
     @staticmethod
     def write(folder: Path, embeddings: Vectors, order: npt.NDArray[np.int32]) -> None:

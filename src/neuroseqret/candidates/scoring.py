@@ -3,9 +3,14 @@
 The kernels read the rows in place, without a gathered copy. A row gets the same score whichever way it was found, so
 that exhaustive and hashed search agree to the last bit. Results are in falling order of score; of equal scores the
 lower row comes first.
+
+A kernel lets other threads go on, and when it is done its thread has to wait for Python's lock like any other. If the
+work is short, that wait is longer than the work. `suited` gives a form of the kernel that keeps the lock then.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numba
 import numpy as np
@@ -15,6 +20,8 @@ Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int32]
 #: Up to this length a list is kept in order by insertion: fastest for short lists, quadratic time for long ones.
 SHORT = 128
+#: Up to so many products of numbers (about 0.1 ms) a kernel keeps Python's lock.
+LOCKED = 1 << 20
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True, forceinline=True)
@@ -179,3 +186,36 @@ def best_in_cells(  # type: ignore[no-untyped-def]  # pragma: no cover (compiled
             kept = _keep(scores, rows, kept, len(rows), _dot(matrix, row, query), row)
     _settle(scores, rows, kept)
     return kept, compared
+
+
+@numba.njit(cache=True)
+def _locked_best_rows(  # type: ignore[no-untyped-def]  # pragma: no cover
+    matrix, query, candidates, allowed, scores, rows
+):
+    return best_rows(matrix, query, candidates, allowed, scores, rows)
+
+
+@numba.njit(cache=True)
+def _locked_best_in_runs(  # type: ignore[no-untyped-def]  # pragma: no cover
+    matrix, query, begins, stops, allowed, scores, rows
+):
+    return best_in_runs(matrix, query, begins, stops, allowed, scores, rows)
+
+
+@numba.njit(cache=True)
+def _locked_best_in_cells(  # type: ignore[no-untyped-def]  # pragma: no cover
+    matrix, query, centres, offsets, wanted, allowed, scores, rows
+):
+    return best_in_cells(matrix, query, centres, offsets, wanted, allowed, scores, rows)
+
+
+_LOCKED_FORM = {
+    best_rows: _locked_best_rows,
+    best_in_runs: _locked_best_in_runs,
+    best_in_cells: _locked_best_in_cells,
+}
+
+
+def suited(kernel: Any, products: int) -> Any:
+    """Return the form of a kernel for so many products of numbers: one that keeps Python's lock if they are few."""
+    return _LOCKED_FORM[kernel] if products <= LOCKED else kernel

@@ -96,7 +96,7 @@ def fit(
         folder = _read(data) if feedback is None else _with_feedback(_read(data), feedback, seed)
         method = methods.make(model, preset, **options)
         if not force and (out / CONFIG).exists():
-            _check_same(out, method, folder, seed)
+            _check_same(out, method, folder, seed, max_seconds)
         if ranks.number() > 1 and not method.shares_training:
             raise UserError(f"the training of {model!r} cannot be shared by several processes; run it without torchrun")
         remarks.print(_task_in_words(folder, model, preset), markup=False)
@@ -127,7 +127,7 @@ def fit(
     _report(method, data, out, time.monotonic() - begun, as_json, model=model, preset=preset, seed=seed)
 
 
-def _check_same(out: Path, method: RelevanceModel, folder: DataFolder, seed: int) -> None:
+def _check_same(out: Path, method: RelevanceModel, folder: DataFolder, seed: int, max_seconds: float | None) -> None:
     """Say that a model is replaced if the same command wrote it; raise a `UserError` if it is another one."""
     from neuroseqret.models.model_folder import read_card
 
@@ -136,12 +136,15 @@ def _check_same(out: Path, method: RelevanceModel, folder: DataFolder, seed: int
     except UserError as error:
         raise UserError(f"{error}; add --force to replace it, or choose another --out") from error
     asked = (method.name, method.preset, method.settings.model_dump(mode="json"), seed, folder.corpus.fingerprint())
+    other = None
     if (card.model, card.preset, card.settings, card.seed, card.corpus_fingerprint) != asked:
+        other = "other settings, seed or data"
+    elif card.max_seconds != max_seconds:
+        limits = [f"--max-seconds {limit:g}" if limit else "no time limit" for limit in (card.max_seconds, max_seconds)]
+        other = f"{limits[0]}, not {limits[1]}"
+    if other is not None:
         kind = f"{card.model!r} model" + (f" (preset {card.preset})" if card.preset else "")
-        raise UserError(
-            f"{out}: holds a {kind} with other settings, seed or data; add --force to replace it, or choose another "
-            "--out"
-        )
+        raise UserError(f"{out}: holds a {kind} with {other}; add --force to replace it, or choose another --out")
     remarks.print(f"{out}: the model there was made with the same settings, seed and data; replacing it", markup=False)
 
 

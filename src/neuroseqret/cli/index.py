@@ -31,7 +31,6 @@ from neuroseqret.cli.places import (
     name_of,
     open_folder,
     open_index,
-    strictness,
 )
 from neuroseqret.errors import UserError
 
@@ -150,7 +149,7 @@ def create(
     settings |= {"window_events": window, "window_duration": window_duration, "window_step": step}
     made = Index.create(model, target, engine=engine, **settings)
     move_model(made, device)
-    _add(made, chain(first, batches), corpus, upsert=False, as_json=as_json, **strictness(made, strict))
+    _add(made, chain(first, batches), corpus, upsert=False, as_json=as_json, strict=strict)
 
 
 @index_app.command(cls=Command)
@@ -177,7 +176,7 @@ def add(
     options = file_options_as_in_training(corpus, column, time_format, card_of(index))
     batches = _scan(corpus, meaning_of(index), options, unknown_marks)
     if ray is None:
-        _add(index, batches, corpus, upsert, as_json, **strictness(index, strict))
+        _add(index, batches, corpus, upsert, as_json, strict=strict)
         return
     from neuroseqret.distributed import Cluster, RemoteEmbedder
     from neuroseqret.index import Index
@@ -187,7 +186,7 @@ def add(
     with Cluster(ray) as cluster:
         embedder = RemoteEmbedder(cluster, index.folder / "model", index.model)
         remote: dict[str, Any] = {"embedder": embedder, "at_once": 2 * cluster.slots}
-        _add(index, batches, corpus, upsert, as_json, **remote, **strictness(index, strict))
+        _add(index, batches, corpus, upsert, as_json, **remote, strict=strict)
 
 
 @index_app.command(cls=Command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -79,12 +79,3 @@ def device_named(name: str) -> str:
         raise UserError(f"no device is called {name!r}; choose one of {', '.join(DEVICES)}")
     usable(name)
     return name
-
-
-def strictness(index: Index | RemoteIndex, strict: bool) -> dict[str, Any]:
-    """Return the option `strict` of an index in a folder; a server does not compare time units."""
-    from neuroseqret.index import Index
-
-    if strict and not isinstance(index, Index):
-        raise UserError("--strict works on the folder of an index, not on a server; leave it out")
-    return {"strict": True} if strict else {}

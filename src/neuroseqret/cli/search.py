@@ -17,7 +17,7 @@ from neuroseqret.cli.event_files import (
     file_options_as_in_training,
 )
 from neuroseqret.cli.hits_output import FORMATS, print_hits
-from neuroseqret.cli.places import DEVICE, card_of, meaning_of, move_model, open_index, strictness
+from neuroseqret.cli.places import DEVICE, card_of, meaning_of, move_model, open_index
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def search(
         options_of_file = file_options_as_in_training(sequences, column, time_format, card_of(index))
         asked = _queries(index, sequences, query, limit, options_of_file, unknown_marks)
         # Unknown marks are decided already, where the file is known.
-        found = index.search(asked, **options, unknown_marks="keep", **strictness(index, strict))
+        found = index.search(asked, **options, unknown_marks="keep", strict=strict)
     groups: list[str | None] = [None] * len(asked) if asked.groups is None else asked.groups.to_pylist()
     print_hits(found, groups, form, where=where, time_unit=meaning_of(index).time_unit)
     if explain is not None:

@@ -10,6 +10,7 @@
 - `meaning.py`: mark names and time unit of data and model compared
 - `durations.py`: times and durations as people write them
 - `gaps.py`: typical gaps between events, to notice a wrong time unit
+- `gap_loops.py`: its compiled loop
 - `figures.py`: Matplotlib figures that show themselves in a notebook
 - `timelines.py`: sequences drawn as time lines, for notebooks
 - `relevance.py`: which corpus sequences answer which query

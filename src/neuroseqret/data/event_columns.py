@@ -47,8 +47,8 @@ class EventColumns:
         column = self._table.column(name).chunk(0)
         if column.null_count:  # the values of a null list do not count
             return column.flatten().to_numpy(zero_copy_only=True)
-        edges = column.offsets.to_numpy()
-        return column.values.to_numpy(zero_copy_only=True)[edges[0] : edges[-1]]
+        edges = arrow.numbers(column.offsets)
+        return arrow.numbers(column.values)[edges[0] : edges[-1]]
 
     @cached_property
     def times(self) -> FloatArray:
@@ -63,7 +63,7 @@ class EventColumns:
     @cached_property
     def offsets(self) -> IntArray:
         """Where each sequence begins in `times` and `marks`: (n + 1,) int64, from 0."""
-        offsets = self._table.column("times").chunk(0).offsets.to_numpy()
+        offsets = arrow.numbers(self._table.column("times").chunk(0).offsets)
         return offsets if offsets[0] == 0 else offsets - offsets[0]
 
     @cached_property
@@ -83,13 +83,13 @@ class EventColumns:
     def starts(self) -> FloatArray | None:
         """Start of each observation window, NaN where it is unknown; see `observed`."""
         column = self.column("start")
-        return None if column is None else column.to_numpy(zero_copy_only=False)
+        return None if column is None else arrow.numbers(column)
 
     @property
     def ends(self) -> FloatArray | None:
         """End of each observation window, NaN where it is unknown; see `observed`."""
         column = self.column("end")
-        return None if column is None else column.to_numpy(zero_copy_only=False)
+        return None if column is None else arrow.numbers(column)
 
     @cached_property
     def _edges(self) -> tuple[FloatArray, FloatArray]:

@@ -41,16 +41,12 @@ def _gaps_by_row(sequences: EventSequences) -> tuple[IntArray, FloatArray]:
         gaps = np.sort(gaps[gaps > 0])
         middle = (gaps[[(len(gaps) - 1) // 2]] + gaps[[len(gaps) // 2]]) / 2 if len(gaps) else gaps
         return np.zeros(len(middle), np.int64), middle
-    gaps = np.diff(some.times)
-    row = np.repeat(np.arange(len(some)), some.lengths)
-    kept = (row[1:] == row[:-1]) & (gaps > 0)
-    gaps, row = gaps[kept], row[1:][kept]
-    order = np.lexsort((gaps, row))
-    gaps, row = gaps[order], row[order]
-    first = np.flatnonzero(np.diff(row, prepend=-1))
-    counts = np.diff(np.append(first, len(row)))
-    middle = (gaps[first + (counts - 1) // 2] + gaps[first + counts // 2]) / 2 if len(first) else np.empty(0)
-    return row[first], middle
+    from neuroseqret.data.gap_loops import median_gaps  # here, as it imports numba, which takes longer than a query
+
+    found = np.empty(len(some))
+    median_gaps(some.times, some.offsets, found)
+    rows = np.flatnonzero(~np.isnan(found))
+    return rows, found[rows]
 
 
 def rows_to_check(sequences: EventSequences, known: TypicalGaps | None) -> IntArray:

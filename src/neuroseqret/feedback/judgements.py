@@ -33,7 +33,7 @@ class StoredJudgement:
     """What one user said about one hit of one query; `relevant` is None where an earlier judgement was taken back.
 
     The query is a mapping: `id` of a sequence of the index, with `events` (first, stop) if it is a part of one; or
-    `id`, `times` and `marks` (by name if marks have names), with `start` and `end` if they are known.
+    `id`, `times` and `marks` (by name if marks have names), with `start`, `end` and `values` if they are known.
     """
 
     query: dict[str, Any]

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroseqret.data.columns import event_values
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.data.splits import ensure_split
@@ -26,6 +27,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.feedback.judgements import StoredJudgement, judgements_of
 from neuroseqret.index import Index
 from neuroseqret.index.view import UnknownId, View
+from neuroseqret.processes.event_values import are_numbers, bare
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def labels_of(
     stored = judgements_of(index).latest()
     if not stored:
         raise UserError(f"{index.name}: no judgements are stored; give feedback on the page, or by POST /v1/feedback")
-    view, known = index.view(), set(corpus.ids.to_pylist())
+    view, known, reads = index.view(), set(corpus.ids.to_pylist()), _values_of_events(corpus)
     judged: list[EventSequences] = []
     qrels: dict[str, dict[str, int]] = {}
     votes: dict[str, Counter[str]] = {}
@@ -61,7 +63,7 @@ def labels_of(
         sequence = _query(json.loads(text), view) if relevant else None
         if sequence is not None:
             name = f"judged-{len(judged)}"
-            judged.append(_bare(sequence).with_column("id", [name]))
+            judged.append(bare(sequence, reads).with_column("id", [name]))
             qrels[name], votes[name] = relevant, said
     if not judged:
         raise UserError(f"{index.name}: no judgement names a relevant sequence of this corpus; judge more hits first")
@@ -72,7 +74,7 @@ def labels_of(
         return Labels(made, found, used, len(stored) - used)
     before = Relevance.from_groups(queries, corpus) if relevance is None else relevance
     own = ensure_split(queries, seed)
-    own = own.without_columns(*(name for name in own.metadata.column_names if name != "split"), "group")
+    own = bare(own, reads).with_column("split", own.column("split"))
     if before.labels is not None and before.query_labels is not None:
         groups = _groups_of(found, before.labels)
         used = sum(len(votes[name]) for name, group in zip(qrels, groups.tolist(), strict=True) if group >= 0)
@@ -106,11 +108,15 @@ def _given(query: dict[str, Any], view: View) -> EventSequences:
     bounds = {f"{name}s": [query[name]] for name in ("start", "end") if query.get(name) is not None}
     known = tuple(names) or None
     made = EventSequences.from_lists([(query["times"], marks)], mark_names=known, time_unit=meaning.time_unit, **bounds)
+    for name, numbers in query.get("values", {}).items():
+        made = made.with_column(name, [numbers])
     return meaning.apply(made, "keep")
 
 
-def _bare(sequence: EventSequences) -> EventSequences:
-    return sequence.without_columns(*sequence.metadata.column_names, "group")
+def _values_of_events(corpus: EventSequences) -> list[str]:
+    """Return the columns with one number per event, which a model may learn from."""
+    found = {name: event_values(corpus.column(name), corpus.lengths) for name in corpus.metadata.column_names}
+    return [name for name, numbers in found.items() if numbers is not None and are_numbers(numbers.type)]
 
 
 def _joined(first: Relevance, second: Relevance) -> Relevance:

@@ -296,18 +296,19 @@ class Index:
             if wait:
                 self._reader.wait()
 
-    def watch(self, seconds: float = 0.2) -> None:
+    def watch(self, seconds: float = 0.2, *, apart: bool = False) -> None:
         """Follow the commits of other processes in the background from now on, so that no search reads them itself.
 
         Searches then see what this process wrote, at once, and what others wrote about `seconds` before; `refresh`
         follows at once. Without this, a search looks for commits and reads what is new before it begins. An index in
-        an object store is always watched.
+        an object store is always watched. With `apart`, the search structure of an index in a folder is rebuilt in a
+        process of its own, at low priority: for servers, whose searches then do not feel it.
         """
         check_not_forked()
         if not 0.01 <= seconds <= 86400:
             raise UserError(f"seconds is a number from 0.01 to 86400, not {seconds!r}")
         if self._mirror is None:
-            self._reader.watch(seconds)
+            self._reader.watch(seconds, apart)
 
     # ---------------------------------------------------------------- ask
 

@@ -17,8 +17,8 @@ from neuroseqret.index.store import SERIAL, first_serial
 if TYPE_CHECKING:
     from lance import LanceDataset
 
-#: Bytes of what was read from the store that stay in memory. Lance would keep 7 GiB, and every commit adds some.
-METADATA_KEPT, INDEXES_KEPT = 32 << 20, 128 << 20
+#: Bytes of what was read from the store that stay in memory. Lance would keep 7 GiB, and every commit adds 30 kB.
+METADATA_KEPT, INDEXES_KEPT = 16 << 20, 64 << 20
 FAILURES = (RuntimeError, ValueError, OSError)  # what Lance raises; besides, its panics are no `Exception`
 
 

@@ -114,6 +114,11 @@ class LanceStore:
     def pinned(self) -> LanceStore:
         return self._at(self._dataset)
 
+    def at_version(self, version: int) -> LanceStore:
+        """Return the store as of a version, which does not move on."""
+        with explained(self.folder, "read"):
+            return self._at(self._dataset.checkout_version(version))
+
     def _at(self, dataset: LanceDataset) -> LanceStore:
         return LanceStore(self._files.folder, dataset)
 
@@ -228,6 +233,7 @@ class LanceStore:
                 # Files of no version are of writers that were killed, since it is this writer's turn.
                 keep = timedelta(seconds=max(grace, 1e-6))
                 dataset.cleanup_old_versions(keep, delete_unverified=True)
+            self._dataset = open_dataset(str(self._files.table))  # forgets what was read of files that are gone
 
     def _merge_files(self, dataset: LanceDataset) -> None:
         dataset.optimize.compact_files(materialize_deletions_threshold=0.0)  # removed rows go

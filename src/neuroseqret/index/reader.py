@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from neuroseqret.candidates.finder import Mask, Rows, Vectors
 from neuroseqret.errors import UserError
-from neuroseqret.index import hot, hot_builder
+from neuroseqret.index import building_apart, hot, hot_builder
 from neuroseqret.index.config import IndexConfig
 from neuroseqret.index.filters import Filter, Where
 from neuroseqret.index.keys import find_rows, hash_strings
@@ -36,6 +36,8 @@ from neuroseqret.storage import lock
 REBUILD_ROWS, REBUILD_FRACTION = 5000, 0.1
 _BUILD_TIMEOUT = 3600.0  # seconds to wait for the structure that another process is building
 _RETRY = 60.0  # seconds after a failed rebuild
+#: In the background, rows are filed when there are so many of them, and this share of those that are filed already.
+FILED_ROWS, FILED_FRACTION = 4096, 0.125
 _FILTERS_KEPT = 16  # masks of the conditions that were used last
 
 
@@ -56,6 +58,7 @@ class Reader:
         self._key_column = PARENT if config.settings.windowed else "id"  # what the key of a row is the hash of
         self._local_filter = LocalFilter()
         self._watched = False
+        self.apart = False  # whether the hot structure is built in a process of its own
         self._following, self._masking = threading.Lock(), threading.Lock()
         self._snapshot: Snapshot | None = None
         self._builder: threading.Thread | None = None
@@ -71,8 +74,9 @@ class Reader:
             return snapshot
         return self.follow()
 
-    def watch(self, every: float) -> None:
+    def watch(self, every: float, apart: bool = False) -> None:
         """Follow commits in the background from now on, unless that is done already."""
+        self.apart = apart
         if self.every is None:
             self.every = every
             self.follow()
@@ -96,6 +100,21 @@ class Reader:
                 self._watched = True
                 watch(self)
             return snapshot
+
+    def look(self) -> None:
+        """Follow in the background. Many new rows are filed in the cells before a search would compare all of them."""
+        if (before := self._snapshot) is not None:
+            if self.store.refresh() != _version(before):
+                ahead = _filed(self._follow(before, self.store.pinned()))
+            else:
+                ahead = _filed(before)  # its tail came by `catch_up`
+            with self._following:
+                now = self._snapshot
+                if now is before:
+                    self._snapshot = ahead
+                elif now is not None and now.hot is ahead.hot:  # otherwise a new structure has most of these rows
+                    self._snapshot = self._follow(ahead, self.store.pinned())
+        self.follow()
 
     def newest(self) -> tuple[Snapshot, int]:
         """Return the snapshot of the newest commit, and the commit's version."""
@@ -136,7 +155,9 @@ class Reader:
                 return
             made.by_serial  # noqa: B018  (computed here, so that no search has to)
             made.by_hash(self._key_column)
+            self.store.refresh()  # another process may have built it from a newer commit
             ahead = self._follow(_without_tail(made), self.store.pinned())  # most of the way without the lock
+            ahead = _filed(ahead) if self._watched else ahead
             with self._following:
                 self.store.refresh()
                 self._snapshot = self._follow(ahead, self.store.pinned())
@@ -159,10 +180,13 @@ class Reader:
             with lock.held(self.folder / "hot.lock", timeout=_BUILD_TIMEOUT):
                 current = None if in_use is None else hot.open_current(self.folder / "hot", self.config.dimension)
                 if current is not None and current.build != in_use:
+                    self.store.refresh()  # it may be of a newer commit
                     followed = self._follow(_without_tail(current), self.store.pinned())
                     if not _outgrown(followed):
                         return current
-                return hot_builder.build(self.folder / "hot", self.store.pinned(), self.config)
+                apart = self.apart and not self._remote
+                build = building_apart.build if apart else hot_builder.build
+                return build(self.folder / "hot", self.store.pinned(), self.config)
         except (OSError, UserError) as error:  # `storage` turns a system error into a user error
             system = error if isinstance(error, OSError) else error.__cause__
             if not isinstance(system, OSError):
@@ -304,7 +328,13 @@ def _with_tail(
     )
 
 
+def _filed(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with its tail filed if that is long; this takes longer than a search should."""
+    many = max(FILED_ROWS, FILED_FRACTION * snapshot.tail)
+    return snapshot.with_tail_filed() if len(snapshot.tail_embeddings) > many else snapshot
+
+
 def _outgrown(snapshot: Snapshot) -> bool:
     """Return whether so much changed since the hot structure was built that a new one is due."""
-    changed = len(snapshot.tail_embeddings) + snapshot.dead
+    changed = snapshot.tail + snapshot.dead
     return changed > max(REBUILD_ROWS, REBUILD_FRACTION * len(snapshot.hot))

@@ -144,14 +144,17 @@ class Search:
             )
             compared = max(compared, found.compared)  # a wider search meets the same rows again, and more
             rows, scores = self._in_order(found.rows, found.scores), found.scores
-            chosen = self._first_windows(rows)[:number] if each_sequence_once else np.arange(len(rows))[:number]
+            first, of_first = rows[:number], scores[:number]
+            if each_sequence_once:
+                chosen = self._first_windows(rows)[:number]
+                first, of_first = rows[chosen], scores[chosen]
             if len(rows) < wanted:  # there are no more
                 break
-            enough = len(chosen) == number or len(chosen) == self._sequences
-            if enough and scores[-1] < scores[chosen[-1]]:
+            enough = len(first) == number or len(first) == self._sequences
+            if enough and scores[-1] < of_first[-1]:
                 break
             wanted *= 4
-        return replace(found, rows=rows[chosen], scores=scores[chosen], compared=compared)
+        return replace(found, rows=first, scores=of_first, compared=compared)
 
     def _first_windows(self, rows: Rows) -> Rows:
         """Return the positions of the first window of each sequence."""

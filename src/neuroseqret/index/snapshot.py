@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.candidates.exhaustive_finder import ExhaustiveFinder
-from neuroseqret.candidates.finder import ALL, Found, Mask, Rows, Vectors
+from neuroseqret.candidates.finder import ALL, Finder, Found, GrowingFinder, Mask, Rows, Vectors
 from neuroseqret.data.sequences import STRING
 from neuroseqret.data.unlocked import unlocked
 from neuroseqret.index.hot import HotStructure
@@ -29,16 +29,21 @@ from neuroseqret.index.store import PARENT, Store
 @unlocked
 @dataclass(frozen=True)
 class Snapshot:
-    """Rows are numbered: first those of the hot structure, then the tail, which came after it."""
+    """Rows are numbered: first those of the hot structure, then the tail, which came after it.
+
+    Every row of the tail is compared with a query. If the tail becomes long, its first rows are `filed` in the hot
+    structure's cells, and searches treat them as those of the hot structure.
+    """
 
     hot: HotStructure
     serials: Rows  # (n,) of all rows
-    tail_embeddings: Vectors
+    tail_embeddings: Vectors  # of the rows that are not filed
     tail_rows: pa.Table  # id, group, window, metadata
     tail_lengths: npt.NDArray[np.int32]  # numbers of events; only an index of windows has them
     tail_events: pa.Table | None = None  # None: they are read from the store
     alive: Mask = field(default_factory=lambda: ALL)  # which rows are still there; empty if all of them are
     dead: int = 0  # how many rows were removed
+    filed: GrowingFinder | None = None  # over the first rows of the tail
     store: Store | None = None  # the store as of the snapshot's commit; None if there is no commit behind it yet
     parts: dict[str, int] = field(default_factory=dict)  # of the store: how many rows each of them had
     filters: OrderedDict[str, Mask] = field(default_factory=OrderedDict, init=False)  # masks over rows, by condition
@@ -50,6 +55,17 @@ class Snapshot:
     def count(self) -> int:
         """Number of rows that are still there."""
         return len(self) - self.dead
+
+    @property
+    def tail(self) -> int:
+        """Number of rows that came after the hot structure was built, removed ones too."""
+        return len(self) - len(self.hot)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that searches read."""
+        filed = 0 if self.filed is None else self.filed.nbytes + self.filed.embeddings.nbytes
+        return self.hot.nbytes + filed + self.tail_embeddings.nbytes
 
     @property
     def last_serial(self) -> int:
@@ -74,36 +90,40 @@ class Snapshot:
     ) -> Found:
         """Return the best `number` of the allowed rows that were compared, by the dot product of embeddings.
 
-        A `fraction` of the allowed rows of the hot structure are compared, or `at_least` of them; and all of the tail.
+        A `fraction` of the allowed rows of the hot structure are compared, or `at_least` of them, and as large a part
+        of the filed rows; and all others of the tail.
         """
-        base = len(self.hot)
-        found = self._best_of_hot(vector, number, allowed[:base], exhaustive, fraction, at_least)
-        if not len(self.tail_embeddings):
-            return found
-        size = min(number, len(self.tail_embeddings))
-        late = ExhaustiveFinder(self.tail_embeddings).best(vector, size, allowed=allowed[base:])
-        rows = np.concatenate([found.rows, late.rows + base])
-        scores = np.concatenate([found.scores, late.scores])
-        order = np.lexsort((rows, -scores))[:number]
-        return replace(found, rows=rows[order], scores=scores[order], compared=found.compared + late.compared)
+        base, filed = len(self.hot), self.filed
+        found = [_best_of(self.hot.finder, vector, number, allowed[:base], exhaustive, fraction, at_least)]
+        if filed is not None:
+            stop = base + len(filed.embeddings)
+            share = at_least * len(filed.embeddings) // base
+            late = _best_of(filed, vector, number, allowed[base:stop], exhaustive, fraction, share)
+            found.append(replace(late, rows=late.rows + base))
+            base = stop
+        if len(self.tail_embeddings):
+            size = min(number, len(self.tail_embeddings))
+            late = ExhaustiveFinder(self.tail_embeddings).best(vector, size, allowed=allowed[base:])
+            found.append(replace(late, rows=late.rows + base))
+        return found[0] if len(found) == 1 else _best_of_all(found, number)
 
-    def _best_of_hot(
-        self, vector: Vectors, number: int, allowed: Mask, exhaustive: bool, fraction: float, at_least: int
-    ) -> Found:
-        base, every_row = len(self.hot), ExhaustiveFinder(self.hot.embeddings)
-        usable = int(np.count_nonzero(allowed)) if len(allowed) else base
-        if not usable:
-            method = every_row.method if exhaustive else self.hot.finder.method
-            return Found(np.empty(0, np.int64), np.empty(0, np.float32), 0, method)
-        number = min(number, usable)
-        # Only `usable` of the rows that a finder visits are compared, so it has to visit more.
-        wanted = int(np.ceil(max(at_least, int(np.ceil(fraction * usable)), number) * base / usable))
-        finder = every_row if exhaustive or wanted >= base else self.hot.finder
-        found = finder.best(vector, number, wanted, allowed)
-        if len(found.rows) < number:  # the mask left too few of the candidates
-            more = every_row.best(vector, number, allowed=allowed)
-            found = replace(found, rows=more.rows, scores=more.scores, compared=more.compared)
-        return found
+    def with_tail_filed(self) -> Snapshot:
+        """Return the same snapshot with the whole tail filed, if the hot structure has a place for it."""
+        base, finder = len(self.hot), self.filed or self.hot.finder.emptied()
+        if finder is None:
+            return self
+        order, filed = finder.grown(self.tail_embeddings)
+        rows = pa.array(order)
+        return replace(
+            self,
+            serials=np.concatenate([self.serials[:base], self.serials[base:][order]]),
+            tail_embeddings=self.tail_embeddings[:0],
+            tail_rows=self.tail_rows.take(rows),
+            tail_lengths=self.tail_lengths[order] if len(self.tail_lengths) else self.tail_lengths,
+            tail_events=None if self.tail_events is None else self.tail_events.take(rows),
+            alive=np.concatenate([self.alive[:base], self.alive[base:][order]]) if len(self.alive) else self.alive,
+            filed=filed,
+        )
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
         """Return the row that each id has now, -1 where there is none."""
@@ -126,11 +146,12 @@ class Snapshot:
 
     def vectors(self, rows: Rows) -> Vectors:
         """Return the embeddings of rows: (rows, D)."""
-        return _take_from_both(self.hot.embeddings, self.tail_embeddings, rows)
+        filed = [] if self.filed is None else [self.filed.embeddings]
+        return _taken([self.hot.embeddings, *filed, self.tail_embeddings], rows)
 
     def lengths(self, rows: Rows) -> npt.NDArray[np.int32]:
         """Return the numbers of events of rows, in an index of windows."""
-        return _take_from_both(self.hot.lengths, self.tail_lengths, rows)
+        return _taken([self.hot.lengths, self.tail_lengths], rows)
 
     def records(self, rows: Rows) -> list[dict[str, Any]]:
         """Return id, group, window and metadata of rows, one dictionary per row."""
@@ -166,12 +187,53 @@ class Snapshot:
         return pa.concat_tables(tables, promote_options="default").take(_original_order(late))
 
 
-def _take_from_both(first: npt.NDArray[Any], second: npt.NDArray[Any], rows: Rows) -> npt.NDArray[Any]:
-    """Return `np.concatenate([first, second])[rows]` without making that array."""
-    late = rows >= len(first)
-    taken = np.empty((len(rows), *first.shape[1:]), first.dtype)
-    taken[~late] = first[rows[~late]]
-    taken[late] = second[rows[late] - len(first)]
+def _best_of(
+    finder: Finder, vector: Vectors, number: int, allowed: Mask, exhaustive: bool, fraction: float, at_least: int
+) -> Found:
+    """Return the best of a finder's rows, fewer than `number` only if there are no more."""
+    base, every_row = len(finder.embeddings), ExhaustiveFinder(finder.embeddings)
+    usable = int(np.count_nonzero(allowed)) if len(allowed) else base
+    if not usable:
+        method = every_row.method if exhaustive else finder.method
+        return Found(np.empty(0, np.int64), np.empty(0, np.float32), 0, method)
+    number = min(number, usable)
+    # Only `usable` of the rows that a finder visits are compared, so it has to visit more.
+    wanted = int(np.ceil(max(at_least, int(np.ceil(fraction * usable)), number) * base / usable))
+    found = (every_row if exhaustive or wanted >= base else finder).best(vector, number, wanted, allowed)
+    if len(found.rows) < number:  # the mask left too few of the candidates
+        more = every_row.best(vector, number, allowed=allowed)
+        found = replace(found, rows=more.rows, scores=more.scores, compared=more.compared)
+    return found
+
+
+def _best_of_all(found: Sequence[Found], number: int) -> Found:
+    """Return the best `number` of what was found in parts, which are in the order of their rows."""
+    scores = np.concatenate([part.scores for part in found])
+    order = _falling(scores)[:number]
+    return replace(
+        found[0],
+        rows=np.concatenate([part.rows for part in found])[order],
+        scores=scores[order],
+        compared=sum(part.compared for part in found),
+        centres=sum(part.centres for part in found),
+    )
+
+
+def _falling(scores: Vectors) -> Rows:
+    """Return the order of falling scores; equal ones stay as they are. Of few, Python's lock is kept."""
+    if len(scores) > 128:
+        return np.argsort(-scores, kind="stable")
+    values = (-scores).tolist()
+    return np.array(sorted(range(len(values)), key=values.__getitem__), np.int64)
+
+
+def _taken(parts: Sequence[npt.NDArray[Any]], rows: Rows) -> npt.NDArray[Any]:
+    """Return `np.concatenate(parts)[rows]` without making that array."""
+    taken, base = np.empty((len(rows), *parts[0].shape[1:]), parts[0].dtype), 0
+    for part in parts:
+        here = (rows >= base) & (rows < base + len(part))
+        taken[here] = part[rows[here] - base]
+        base += len(part)
     return taken
 
 

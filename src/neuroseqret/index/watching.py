@@ -27,7 +27,7 @@ def _watch(found: weakref.ref[Reader], every: float) -> None:
         if (reader := found()) is None:
             return
         try:
-            reader.follow()
+            reader.look()
             told = False
         except Exception as error:  # the network may come back; searches go on with what was seen last
             if not told:

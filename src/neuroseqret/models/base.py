@@ -150,6 +150,7 @@ class RelevanceModel(ABC):
             time_unit=meaning.time_unit,
             typical_gaps=typical_gaps(corpus),
             seed=task.seed,
+            max_seconds=task.max_seconds,
             unlabelled=task.unlabelled,
             train_queries=len(task.train_rows_if_any),
             corpus_fingerprint=corpus.fingerprint(),

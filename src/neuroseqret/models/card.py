@@ -39,6 +39,7 @@ class ModelCard(BaseModel):
     constants: dict[str, float] = {}  # other numbers that scores depend on, such as strengths
 
     seed: int
+    max_seconds: float | None = None  # the time limit of the training; None: there was none
     unlabelled: bool = False  # learned from sub-sequences of the corpus
     train_queries: int = Field(default=0, ge=0)
     corpus_fingerprint: str

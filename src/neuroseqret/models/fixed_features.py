@@ -17,6 +17,7 @@ from neuroseqret.processes.markov_renewal import Features, MarkovRenewal, log_ga
 from neuroseqret.processes.value_tables import ValueTables
 
 BANK_SCALE = 0.5  # of the features of the bank against those of the tables, which are fewer
+_TOGETHER = 512  # sequences whose features fit into a cache
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class FixedFeatures:
         known = self.bank if self.bank is not None else self.markov
         if known is None:
             return None
+        if len(sequences) > _TOGETHER:
+            found = np.empty((len(sequences), sum(self.sizes.values())), np.float32)
+            for begin in range(0, len(sequences), _TOGETHER):
+                found[begin : begin + _TOGETHER] = self.of(sequences[begin : begin + _TOGETHER])
+            return found
         gaps, parts = log_gaps(sequences, known.scale), []  # both have the time scale of their corpus
         if self.bank is not None:
             parts.append(self.bank.features(sequences, gaps) * np.float32(BANK_SCALE))

@@ -1,5 +1,7 @@
-r"""The learned metric of `self` without torch: importing torch takes longer than a search, and calling it for one query
-takes as long as the arithmetic.
+r"""The learned metric of `self` without gradients, with which everything is embedded that is embedded on the CPU.
+
+It does without torch: importing torch takes longer than a search, and calling it for one query takes as long as the
+arithmetic. Where torch is there anyway, it may give the product of matrices for many rows.
 
 The same numbers as `self_attention.metric.Metric` up to rounding. Member m computes
 
@@ -11,7 +13,7 @@ and the last one the probabilities of groups (see `self_attention.group_probabil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,7 @@ from neuroseqret.models.fixed_features import Layout
 from neuroseqret.models.presets import ProjectionSettings
 
 Array = npt.NDArray[np.float32]
+Product = Callable[[Array, Array, Array], Array]  # x, matrix and bias to x @ matrix + bias
 #: Up to so many rows are multiplied by compiled loops. For products that small, threads of a library for linear algebra
 #: cost more than they save.
 FEW = 8
@@ -40,24 +43,30 @@ def _few_rows(x: Array, matrix: Array, found: Array) -> None:  # pragma: no cove
                 found[row, j] += value * matrix[i, j]
 
 
+def many_rows(x: Array, matrix: Array, bias: Array) -> Array:
+    """Return x @ matrix + bias."""
+    found: Array = x @ matrix + bias
+    return found
+
+
 @dataclass(frozen=True)
 class _Affine:
     """A matrix (inputs, outputs) and a bias (outputs,)."""
 
     matrix: Array
     bias: Array
+    product: Product  # of many rows
 
     @classmethod
-    def of(cls, matrix: Array, bias: Array, inputs: int) -> _Affine:
+    def of(cls, matrix: Array, bias: Array, inputs: int, product: Product) -> _Affine:
         """Check that they fit; they may come from a file, and compiled loops do not check bounds."""
         if matrix.shape != (inputs, len(bias)) or bias.ndim != 1 or {matrix.dtype, bias.dtype} != {np.dtype("f4")}:
             raise ValueError(f"a matrix of shape {matrix.shape} does not map {inputs} numbers to {bias.shape}")
-        return cls(np.ascontiguousarray(matrix), bias)
+        return cls(np.ascontiguousarray(matrix), bias, product)
 
     def __call__(self, x: Array) -> Array:
         if len(x) > FEW:
-            many: Array = x @ self.matrix + self.bias
-            return many
+            return self.product(x, self.matrix, self.bias)
         found = np.empty((len(x), len(self.bias)), np.float32)
         found[:] = self.bias
         _few_rows(x, self.matrix, found)
@@ -76,7 +85,13 @@ class _Member:
 class PlainMetric:
     """Maps vectors (B, size) to embeddings (B, dimension); `arrays` are the state of a `Metric`, which it shares."""
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], settings: ProjectionSettings, layout: Layout) -> None:
+    def __init__(
+        self,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        settings: ProjectionSettings,
+        layout: Layout,
+        product: Product = many_rows,
+    ) -> None:
         weights = arrays["weights"]
         roots = np.sqrt(weights / weights.sum()).astype(np.float32)
         self._directions: Array | None = arrays.get("groups.directions")
@@ -91,12 +106,12 @@ class PlainMetric:
             columns = layout.columns(member.sees)
             seen, first, second, classifier = columns.stop - columns.start, None, None, None
             if member.kind != "identity":
-                first = _affine(arrays, f"projections.{number}.first", seen)
+                first = _affine(arrays, f"projections.{number}.first", seen, product)
             if first is not None and member.kind == "mlp":
                 seen = len(first.bias)
-                second = _affine(arrays, f"projections.{number}.second", seen)
+                second = _affine(arrays, f"projections.{number}.second", seen, product)
             if (weight := arrays.get(f"groups.classifiers.{number}.weight")) is not None:
-                classifier = _Affine.of(weight.T, arrays[f"groups.classifiers.{number}.bias"], seen)
+                classifier = _Affine.of(weight.T, arrays[f"groups.classifiers.{number}.bias"], seen, product)
                 groups.add(len(classifier.bias))
             self._members.append(_Member(columns, root, first, second, classifier))
         self._kept = sum(groups)  # coordinates of an embedding that hold probabilities
@@ -144,12 +159,12 @@ class PlainMetric:
         return np.concatenate([kept, rest], axis=1)
 
 
-def _affine(arrays: Mapping[str, npt.NDArray[Any]], place: str, inputs: int) -> _Affine:
+def _affine(arrays: Mapping[str, npt.NDArray[Any]], place: str, inputs: int, product: Product) -> _Affine:
     """Return a layer of a projection with one member."""
     matrix, bias = arrays[place], arrays[f"{place}_bias"]
     if matrix.shape[:1] != (1,) or bias.shape[:2] != (1, 1):
         raise ValueError(f"{place} has the shape {matrix.shape}, its bias {bias.shape}")
-    return _Affine.of(matrix[0], bias[0, 0], inputs)
+    return _Affine.of(matrix[0], bias[0, 0], inputs, product)
 
 
 def _unit(x: Array) -> Array:

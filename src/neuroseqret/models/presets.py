@@ -76,6 +76,11 @@ class MemberSettings(_Settings):
         """Whether it is trained step by step."""
         return self.kind in ("linear", "mlp")
 
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it is what `fit` falls back on if few sequences cannot show that a metric is better."""
+        return self.kind == "identity" and not self.weight
+
 
 class ProjectionSettings(_Settings):
     """The learned metric on top of the vector: its members, and the sizes that they share."""
@@ -88,6 +93,7 @@ class ProjectionSettings(_Settings):
         MemberSettings(kind="whitened", sees=("markov",), weight=0),
         MemberSettings(kind="groups", weight=5),
         MemberSettings(kind="whitened", sees=("markov",), directions=512, weight=0),  # nearly all of the histograms
+        MemberSettings(kind="identity", sees=("markov",), weight=0),  # all of them; used alone or not at all
     )
     hidden: int = Field(default=256, ge=1)
     dimension: int = Field(default=48, ge=1)
@@ -95,9 +101,12 @@ class ProjectionSettings(_Settings):
     ridge: float = Field(default=3.0, gt=0)  # of the discriminant, as a multiple of the mean variance
 
     def possible(self, weights: Sequence[float] | npt.NDArray[np.float64]) -> bool:
-        """Return whether a metric can have these weights: probabilities of groups need a member that tells them."""
-        used = {member.kind for member, weight in zip(self.members, weights, strict=True) if weight > 0}
-        return "groups" not in used or bool(used & {"mlp", "discriminant"})
+        """Return whether members can be mixed so: probabilities of groups need a member that tells them."""
+        used = [member for member, weight in zip(self.members, weights, strict=True) if weight > 0]
+        kinds = {member.kind for member in used}
+        return ("groups" not in kinds or bool(kinds & {"mlp", "discriminant"})) and not any(
+            member.stands_alone for member in used
+        )
 
     @property
     def learned(self) -> bool:

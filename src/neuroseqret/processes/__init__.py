@@ -31,6 +31,7 @@ Local patterns
     convolution_bank     random convolutions over the events, pooled
     bank_kernels         their random kernels and codes of marks
     bank_loops           their compiled loops
+    lanes                vectors of numbers in registers, for these loops
     local_states         local patterns around every event
     event_attention      attention between the events of two sequences by their local states
 """

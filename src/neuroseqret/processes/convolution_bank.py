@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes import bank_loops as loops
-from neuroseqret.processes.bank_kernels import draw_codes, draw_kernels
+from neuroseqret.processes.bank_kernels import CODES, draw_codes, draw_kernels
 from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.markov_renewal import BOTH, FAR, MARKS, TIMES, Features, clipped_shares, log_gaps
 from neuroseqret.processes.time_scale import TimeScale
@@ -42,6 +42,10 @@ POOLINGS = 5  # position, share, maximum, mean, run
 _SAMPLED = 256  # corpus sequences that the biases are taken from
 _SAMPLED_EVENTS = 32768  # most events of these
 _SCALED = 16384  # corpus sequences that the mean and scale of the features are taken from, at most
+_TYPES = {
+    **dict.fromkeys(("begin", "channel", "offset", "span"), np.dtype(np.int64)),
+    **dict.fromkeys(("codes", "tap", "bias", "mean", "weight"), np.dtype(np.float32)),
+}
 _BLOCK = 4096  # sequences whose statistics are held at once while fitting
 
 
@@ -53,6 +57,34 @@ class ConvolutionBank:
     ) -> None:
         self.scale, self.marks, self.values = scale, marks, values
         self._arrays: dict[str, npt.NDArray[Any]] = {k: np.asarray(v) for k, v in saved.items()}
+        self._check()
+
+    def _check(self) -> None:
+        """Raise a `ValueError` if the arrays, which may come from a file, do not fit together.
+
+        The compiled loops do not check bounds.
+        """
+        a = self._arrays
+        if missing := _TYPES.keys() - a.keys():
+            raise ValueError(f"{min(missing)} is missing")
+        kernels, taps, inputs = len(a["span"]), len(a["tap"]), loops.FIRST_VALUE + len(self.values.names)
+        shapes = {
+            "begin": (kernels + 1,),
+            "span": (kernels,),
+            "bias": (kernels,),
+            "codes": (CODES, a["codes"].size // CODES),
+        }
+        shapes |= dict.fromkeys(("channel", "offset", "tap"), (taps,))
+        shapes |= dict.fromkeys(("mean", "weight"), (POOLINGS * kernels,))
+        for name, kind in _TYPES.items():
+            if a[name].dtype != kind or a[name].shape != shapes[name]:
+                raise ValueError(f"{name} has the shape {a[name].shape} and the type {a[name].dtype}")
+        per_kernel = np.diff(a["begin"])
+        fits = kernels > 0 and a["codes"].size > CODES and a["begin"][0] == 0 and a["begin"][-1] == taps
+        fits = fits and bool((per_kernel > 0).all() and (a["channel"] >= 0).all() and (a["offset"] >= 0).all())
+        fits = fits and bool((a["channel"] < inputs + CODES).all())
+        if not (fits and (a["offset"] < np.repeat(a["span"], per_kernel)).all()):
+            raise ValueError("the taps of the bank lead outside the events")
 
     @classmethod
     def fit(

@@ -13,6 +13,7 @@ If there are many marks, the rarer ones share a class, so that the table stays w
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -112,6 +113,27 @@ class EventTables:
     def _most_marks(self) -> dict[Table, int]:
         """How many classes of marks each table can have within `most_cells`."""
         return {table: self._most_marks_of(table) for table in TABLES}
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of cells of every table."""
+        marks = len(self.mark_rank)
+        return [
+            math.prod(
+                min(marks, self._most_marks[table]) if view == "mark" else self._size(view)
+                for view, _ in (*table.context, (table.outcome, 0))
+            )
+            for table in TABLES
+        ]
+
+    def check(self) -> None:
+        """Raise a `ValueError` if edges and ranks, which may come from a file, do not fit together."""
+        views = {view for table in TABLES for view, _ in (*table.context, (table.outcome, 0))} - {"mark", "part"}
+        if self.edges.keys() != views or any(edge.ndim != 1 for edge in self.edges.values()):
+            raise ValueError("the edges of the tables are not those of " + ", ".join(sorted(views)))
+        marks = len(self.mark_rank)
+        if self.mark_rank.dtype != np.int64 or not np.array_equal(np.sort(self.mark_rank), np.arange(marks)):
+            raise ValueError(f"mark_rank does not order {marks} marks")
 
     def _most_marks_of(self, table: Table) -> int:
         uses = Counter(view for view, _ in (*table.context, (table.outcome, 0)))

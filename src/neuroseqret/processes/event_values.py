@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.data.columns import event_values
+from neuroseqret.data.columns import CANONICAL, event_values
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.errors import UserError
 
@@ -38,7 +38,7 @@ class EventValues:
         levels = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
         quantiles = np.zeros((len(names), _QUANTILES))
         for row, name in enumerate(names):
-            values = _column(corpus, name)
+            values = numbers_of(corpus, name)
             known = values[np.isfinite(values)]
             if not len(known):
                 raise UserError(f"column {name!r} has no numbers to learn from; leave it out of 'values'")
@@ -54,7 +54,7 @@ class EventValues:
         """Return the same with NaN where a value is missing."""
         scores = np.empty((len(self.names), len(sequences.times)), np.float32)
         for row, name in enumerate(self.names):
-            scores[row] = self._score(_column(sequences, name), self.quantiles[row])
+            scores[row] = self._score(numbers_of(sequences, name), self.quantiles[row])
         return scores
 
     def padded(self, sequences: EventSequences, rows: IntArray | None = None) -> Batch:
@@ -75,7 +75,7 @@ class EventValues:
         return np.where(np.isfinite(values), found, np.nan)
 
 
-def _column(sequences: EventSequences, name: str) -> FloatArray:
+def numbers_of(sequences: EventSequences, name: str) -> FloatArray:
     """Return a column of events as float64 (NaN: missing); raise a `UserError` if there is no such column.
 
     Readers make one number per sequence of a column that is constant within every sequence; it counts for all events.
@@ -83,13 +83,30 @@ def _column(sequences: EventSequences, name: str) -> FloatArray:
     column = sequences.column(name)
     if column is None:
         raise UserError(f"there is no column {name!r}, which the model learns from; add it, with one number per event")
-    plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    plain = are_numbers(column.type)
     values = (
         column.take(pa.array(np.repeat(np.arange(len(sequences)), sequences.lengths)))
         if plain
         else event_values(column, sequences.lengths)
     )
-    if values is None or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+    if values is None or not are_numbers(values.type):
         raise UserError(f"column {name!r} does not have one number per event; give numbers or leave it out")
     numbers: FloatArray = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return numbers
+
+
+def are_numbers(kind: pa.DataType) -> bool:
+    """Return whether this is a type of numbers."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def bare(sequences: EventSequences, values: Sequence[str] = ()) -> EventSequences:
+    """Return id, events and window of sequences, with the values of events that a model reads; they can be joined."""
+    kept = {name: numbers_of(sequences, name) for name in values if sequences.column(name) is not None}
+    found = sequences.without_columns(
+        "group", *(name for name in sequences.table.column_names if name not in CANONICAL)
+    )
+    for name, numbers in kept.items():
+        cuts, plain = pa.array(sequences.offsets), pa.array(numbers, from_pandas=True)  # NaN becomes null
+        found = found.with_column(name, pa.LargeListArray.from_arrays(cuts, plain))
+    return found

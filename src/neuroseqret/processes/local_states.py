@@ -46,6 +46,14 @@ class LocalStates:
         self.scale, self.marks, self.values = scale, marks, values
         self.levels, self.of_marks, self.shift = levels, of_marks, shift
 
+    def check(self) -> None:
+        """Raise a `ValueError` if the arrays, which may come from a file, do not fit; the loops check no bounds."""
+        levels = (2 * REACH + 1, loops.FIRST_VALUE + len(self.values.names), *self.shift.shape)
+        of_marks = (2 * REACH + 1, *self.of_marks.shape[1:2], *self.shift.shape)
+        fits = self.levels.shape == levels and self.of_marks.shape == of_marks and of_marks[1] > 1
+        if not fits or self.shift.ndim != 1 or any(array.dtype != np.float32 for array in self.arrays().values()):
+            raise ValueError(f"local states have the shapes {self.levels.shape} and {self.of_marks.shape}")
+
     @classmethod
     def of_bank(cls, bank: ConvolutionBank) -> LocalStates:
         """Return the outputs of the local kernels themselves, that is W = 1, before any mean is taken off."""

@@ -76,6 +76,8 @@ _TABLES = (
     _Table("parts_of_window", TIMES, loops.EVENTS),
 )
 _TOTALS = np.array([table.total for table in _TABLES])
+_EDGES = ("fine", "coarse", "own", "own_coarse", "quarter")  # of the classes of gaps
+_ARRAYS = {*_EDGES, *MOST, "mean", "weight"}  # that are always there
 
 
 @dataclass(frozen=True)
@@ -93,16 +95,20 @@ class _Events:
 class MarkovRenewal:
     """The gap classes, the kept mark pairs, and the mean and scale of every feature, fitted on a corpus."""
 
-    def __init__(self, scale: TimeScale, marks: int, saved: Mapping[str, npt.NDArray[Any] | Tensor]) -> None:
+    def __init__(
+        self, scale: TimeScale, marks: int, saved: Mapping[str, npt.NDArray[Any] | Tensor], fitting: bool = False
+    ) -> None:
         self.scale, self.marks = scale, marks
         self._arrays: dict[str, npt.NDArray[Any]] = {k: np.asarray(v) for k, v in saved.items()}
         self._classes, self._timed_classes = (min(marks, most) for most in MARK_CLASSES.values())
-        self._places = {name: _places(self._arrays[name]) for name in MOST if name in self._arrays}
-        if "mean" in self._arrays:  # otherwise it is being fitted
+        if not fitting:
             self._check()
+        self._places = {name: _places(self._arrays[name]) for name in MOST}
 
     def _check(self) -> None:
         """Raise a `ValueError` if the arrays, which may come from a file, do not fit together."""
+        if missing := _ARRAYS - self._arrays.keys():
+            raise ValueError(f"{min(missing)} is missing")
         if flawed := [name for name, array in self._arrays.items() if array.ndim != 1]:
             raise ValueError(f"{flawed[0]} has the shape {self._arrays[flawed[0]].shape}")
         size = sum(self._table_sizes()) + 2 * self._timed_classes + loops.MOMENTS
@@ -135,7 +141,7 @@ class MarkovRenewal:
         for name, most in MARK_CLASSES.items():
             if (classes := shared_classes(corpus.marks, marks, most)) is not None:
                 arrays[name] = classes
-        model = cls(scale, marks, arrays)
+        model = cls(scale, marks, arrays, fitting=True)
         total, squares = 0.0, 0.0
         for begin in range(0, len(corpus), _SUMMED):
             block = model.statistics(corpus[begin : begin + _SUMMED])
@@ -229,7 +235,7 @@ class MarkovRenewal:
         for name, of_events, out in zip(MOST, codes, cells[1:], strict=False):
             loops.kept_places(of_events, edges[name], self._places[name], out)
         timed = self._marks_as("timed_mark_classes", marks)
-        of_gaps = [edges[name] for name in ("fine", "coarse", "own", "own_coarse", "quarter")]
+        of_gaps = [edges[name] for name in _EDGES]
         loops.gap_cells(offsets, timed, gaps, own, *of_gaps, self._timed_classes, cells[1 + len(MOST) : -1])
         cells[-1] = part_of_window(sequences)
         return _Events(gaps, own, mean, gapped, timed, cells)
@@ -246,9 +252,7 @@ class MarkovRenewal:
     def _table_sizes(self) -> list[int]:
         """Return the number of cells of every table, in the order of `_TABLES`."""
         kinds = [len(self._arrays[name]) for name in MOST]
-        fine, coarse, own, own_coarse, quarter = (
-            len(self._arrays[name]) + 1 for name in ("fine", "coarse", "own", "own_coarse", "quarter")
-        )
+        fine, coarse, own, own_coarse, quarter = (len(self._arrays[name]) + 1 for name in _EDGES)
         of_gaps = [fine, own, self._timed_classes * coarse, coarse**2, own_coarse**2, quarter**3]
         return [self._classes, *kinds, *of_gaps, PARTS_OF_WINDOW]
 

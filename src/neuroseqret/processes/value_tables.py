@@ -40,16 +40,24 @@ class ValueTables:
     """The classes of values, gaps and marks, and the mean and scale of every feature, fitted on a corpus."""
 
     def __init__(
-        self, scale: TimeScale, marks: int, values: EventValues, saved: Mapping[str, npt.NDArray[Any] | Tensor]
+        self,
+        scale: TimeScale,
+        marks: int,
+        values: EventValues,
+        saved: Mapping[str, npt.NDArray[Any] | Tensor],
+        fitting: bool = False,
     ) -> None:
         self.scale, self.marks, self.values = scale, marks, values
         self._arrays: dict[str, npt.NDArray[Any]] = {k: np.asarray(v) for k, v in saved.items()}
         self._classes = min(marks, MOST_MARKS)
-        if "mean" in self._arrays:  # otherwise it is being fitted
+        if not fitting:
             self._check()
 
     def _check(self) -> None:
         """Raise a `ValueError` if the arrays, which may come from a file, do not fit together."""
+        of_values = (f"{kind}.{v}" for kind in ("fine", "coarse") for v in range(len(self.values.names)))
+        if missing := {"gaps", "mean", "weight", *of_values} - self._arrays.keys():
+            raise ValueError(f"{min(missing)} is missing")
         if flawed := [name for name, array in self._arrays.items() if array.ndim != 1]:
             raise ValueError(f"{flawed[0]} has the shape {self._arrays[flawed[0]].shape}")
         if any(self._arrays[name].shape != (self.size,) for name in ("mean", "weight")):
@@ -68,7 +76,7 @@ class ValueTables:
             arrays |= {f"fine.{v}": quantiles(there, FINE), f"coarse.{v}": quantiles(there, COARSE)}
         if (classes := shared_classes(corpus.marks, marks, MOST_MARKS)) is not None:
             arrays["marks"] = classes
-        model = cls(scale, marks, values, arrays)
+        model = cls(scale, marks, values, arrays, fitting=True)
         total, squares = np.zeros(model.size), np.zeros(model.size)
         for begin in range(0, len(corpus), _SUMMED):
             block = model.statistics(corpus[begin : begin + _SUMMED]).astype(np.float64)

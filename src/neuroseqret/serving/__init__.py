@@ -10,7 +10,8 @@ From the request to the answer:
     requests.py      reading bodies within limits
     uploads.py       bodies of many sequences, added batch by batch
     routes/          one file per noun of the interface
-    shapes.py        requests and replies as typed models: what OpenAPI shows
+    request_shapes.py  bodies of requests as typed models: what OpenAPI shows
+    reply_shapes.py  replies, likewise
     bodies.py        sequences in JSON to `EventSequences`
     replies.py       sequences and hits to JSON
     service.py       the verbs of the server in Python types

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import neuroseqret
 from neuroseqret.errors import UserError
-from neuroseqret.serving import problems, shapes
+from neuroseqret.serving import problems, reply_shapes, request_shapes
 from neuroseqret.serving.examples import REPLIES
 from neuroseqret.serving.middleware import Surroundings
 from neuroseqret.serving.routes import feedback, index, operation, search, sequences
@@ -33,13 +33,13 @@ SEARCH = "/v1/search"
 _SEARCHED = SimpleNamespace(path=SEARCH)  # what the counters call it
 PAGE = Path(__file__).parent / "page"
 _BODIES: tuple[type[BaseModel], ...] = (
-    shapes.SearchRequest,
-    shapes.ExplainRequest,
-    shapes.EmbedRequest,
-    shapes.AddRequest,
-    shapes.RemoveRequest,
-    shapes.FeedbackRequest,
-    shapes.ProblemDocument,
+    request_shapes.SearchRequest,
+    request_shapes.ExplainRequest,
+    request_shapes.EmbedRequest,
+    request_shapes.AddRequest,
+    request_shapes.RemoveRequest,
+    request_shapes.FeedbackRequest,
+    reply_shapes.ProblemDocument,
 )
 
 

@@ -15,14 +15,20 @@ from neuroseqret.data.sequences import EventSequences
 from neuroseqret.data.validation import validate_events
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.times import WRITE_DATES, as_dates, as_times, time_type
-from neuroseqret.serving import shapes
+from neuroseqret.serving import request_shapes
 
-Given = shapes.Sequence | shapes.EventsQuery
+Given = request_shapes.Sequence | request_shapes.EventsQuery
 _LARGEST = 1 << 31
+NUMBERS = pa.large_list(pa.float64())  # one per event
 
 
-def sequences_of(given: Rows[Given], meaning: Meaning, unknown_marks: UnknownMarks) -> EventSequences:
-    """Return sequences that were given as JSON, with marks numbered as the index's; flaws raise a `DataError`."""
+def sequences_of(
+    given: Rows[Given], meaning: Meaning, unknown_marks: UnknownMarks, reads: Rows[str] = ()
+) -> EventSequences:
+    """Return sequences that were given as JSON, with marks numbered as the index's; flaws raise a `DataError`.
+
+    `reads` are the values of events that the index's model reads: every sequence must have them.
+    """
     names, clock = _Names(meaning), _Clock(meaning.time_unit)
     times, marks, starts, ends = [], [], [], []
     for one in given:
@@ -33,7 +39,7 @@ def sequences_of(given: Rows[Given], meaning: Meaning, unknown_marks: UnknownMar
         marks.append(names.numbers(one.marks, one.id))
         starts.append(clock.time(one.start, one.id))
         ends.append(clock.time(one.end, one.id))
-    full = [one if isinstance(one, shapes.Sequence) else None for one in given]
+    full = [one if isinstance(one, request_shapes.Sequence) else None for one in given]
     made = EventSequences.from_arrays(
         np.concatenate(times),
         np.concatenate(marks),
@@ -42,7 +48,8 @@ def sequences_of(given: Rows[Given], meaning: Meaning, unknown_marks: UnknownMar
         starts=_column(starts, pa.float64()),
         ends=_column(ends, pa.float64()),
         groups=_column([None if one is None else one.group for one in full], pa.large_string()),
-        metadata=_metadata([(one and one.metadata) or {} for one in full], [one.id for one in given]),
+        metadata=_metadata([(one and one.metadata) or {} for one in full], [one.id for one in given])
+        | _values(given, reads),
         mark_names=names.known,
         validate=False,
     )
@@ -132,13 +139,34 @@ def _metadata(rows: list[dict[str, Any]], ids: list[str]) -> dict[str, pa.Array]
         for value, id in zip(values, ids, strict=True):
             if isinstance(value, (list, dict)):
                 problem = f"metadata {name[:60]!r} is a list or a mapping"
-                raise DataError(problem, sequence=id, remedy="give text, a number, true or false")
+                remedy = "give text, a number, true or false; put numbers of events into 'values'"
+                raise DataError(problem, sequence=id, remedy=remedy)
         try:
             found[name] = pa.array(_numbers_alike(values))
         except (pa.ArrowException, OverflowError) as error:
             problem = f"metadata {name[:60]!r} has values of several types, or beyond 64 bits"
             raise DataError(problem, remedy="give values of one type") from error
     return found
+
+
+def _values(given: Rows[Given], reads: Rows[str]) -> dict[str, pa.Array]:
+    """Return columns with one number per event."""
+    if not reads and all(one.values is None for one in given):
+        return {}
+    names = dict.fromkeys(name for one in given for name in one.values or {})
+    for one in given:
+        own, others = one.values or {}, (isinstance(one, request_shapes.Sequence) and one.metadata) or {}
+        if twice := names.keys() & others.keys():
+            problem = f"{min(twice)[:60]!r} is in 'metadata', and for some sequences in 'values'"
+            raise DataError(problem, sequence=one.id, remedy="give it in one of them")
+        for name, numbers in own.items():
+            if len(numbers) != len(one.times):
+                problem = f"{len(numbers)} values {name[:60]!r} but {len(one.times)} times"
+                raise DataError(problem, sequence=one.id, remedy="give one number per event, null where it is missing")
+        if missing := [name for name in reads if name not in own and name not in others]:
+            problem = f"no values {missing[0]!r}, which the index's model reads"
+            raise DataError(problem, sequence=one.id, remedy="give 'values' with one number per event")
+    return {name: pa.array([(one.values or {}).get(name) for one in given], NUMBERS) for name in names}
 
 
 def _numbers_alike(values: list[Any]) -> list[Any]:

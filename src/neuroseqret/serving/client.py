@@ -23,12 +23,13 @@ import pyarrow as pa
 from neuroseqret.data.gaps import TimeUnitWarning
 from neuroseqret.data.meaning import Meaning, UnknownMarks, unknown_marks_choice
 from neuroseqret.data.sequences import EventSequence, EventSequences
-from neuroseqret.data.windows import Events
+from neuroseqret.data.windows import Events, part
 from neuroseqret.errors import UserError
 from neuroseqret.index.filters import Where
-from neuroseqret.index.given import batches_of
+from neuroseqret.index.given import batches_of, columns_of, names_of
 from neuroseqret.index.hit import AllHits, Hit, Hits, SearchReport
 from neuroseqret.index.writer import Added
+from neuroseqret.processes.event_values import numbers_of
 from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_many
 from neuroseqret.serving.transport import ServerError, Transport
 
@@ -93,12 +94,15 @@ class RemoteIndex:
         columns: ColumnMap | None = None,
         relevant: Sequence[str] = (),
         not_relevant: Sequence[str] = (),
-        rerank: bool | str = False,
+        rerank: bool | str | None = None,
         rerank_top: int | None = None,
         where: Where | None = None,
         exhaustive: bool = False,
         expand: bool = False,
+        fraction: float | None = None,
+        at_least: int | None = None,
         unknown_marks: UnknownMarks = "error",
+        strict: bool = False,
     ) -> Hits | AllHits:
         """Return the k most relevant sequences; see `Index.search`.
 
@@ -107,46 +111,64 @@ class RemoteIndex:
         """
         if (queries is None) == (id is None):
             raise UserError("give a query or the id of an indexed sequence: search(query) or search(id=...)")
-        judged = {"relevant": list(relevant), "not_relevant": list(not_relevant)}
-        one = isinstance(id, str)
         if id is not None:
-            asked = self._indexed(id, events)
+            names, one = names_of(id), not _are_several(id)
+            asked = self._indexed(names, events)
+            shown = self.get(names) if events is None else part(self.get(names), events)
         else:
-            many, one = one_or_many(queries, "queries", columns)
-            asked = self._given(many, unknown_marks)
+            if events is not None:
+                raise UserError("events takes a part of an indexed sequence; name it with id")
+            many, one = one_or_many(queries, "queries", self._columns_of(queries, columns))
+            shown = self.meaning.apply(many, unknown_marks)
+            asked = self._as_json(shown)
+        judged = {"relevant": list(relevant), "not_relevant": list(not_relevant)}
         options = {
             "k": int(k),
             "where": dict(where) if isinstance(where, Mapping) else where,
-            "rerank": rerank,
+            "rerank": False if rerank is None else rerank,
             "rerank_top": rerank_top,
             "expand": expand,
             "exhaustive": exhaustive,
+            "fraction": fraction,
+            "at_least": at_least,
             "unknown_marks": unknown_marks,
+            "strict": strict,
         }
         found: list[Hits] = []
         for begin in range(0, len(asked), _QUERIES):
-            part = [
-                {**query, **{name: ids for name, ids in judged.items() if ids}}
-                for query in asked[begin : begin + _QUERIES]
-            ]
-            reply = self._post("/v1/search", {"queries": part, **options})
+            more = {name: ids for name, ids in judged.items() if ids}
+            some = [{**query, **more} for query in asked[begin : begin + _QUERIES]]
+            reply = self._post("/v1/search", {"queries": some, **options})
             _warn(reply)
-            found += [_hits(result, self.get) for result in reply["results"]]
+            found += [self._hits(result) for result in reply["results"]]
+        for hits, query in zip(found, shown, strict=True):
+            hits.asked = query
         return found[0] if one else AllHits(found)
 
-    def _indexed(self, id: str | Sequence[str], events: Events | None) -> list[dict[str, Any]]:
-        part: dict[str, Any] = {}
+    def _columns_of(self, given: object, columns: ColumnMap | None) -> ColumnMap | None:
+        """Return the column map of a frame: as given, or as the training data had it."""
+        return columns_of(given, columns, (self._described or self.describe()).get("training_columns"))
+
+    def _indexed(self, names: list[str], events: Events | None) -> list[dict[str, Any]]:
+        some: dict[str, Any] = {}
         if events is not None:
             first, stop = (events.start or 0, events.stop) if isinstance(events, slice) else events
             if stop is None or first < 0 or stop < 0:
                 raise UserError("a part of a sequence on a server is (first, stop), both counted from its beginning")
-            part = {"events": [int(first), int(stop)]}
-        return [{"id": one, **part} for one in ([id] if isinstance(id, str) else id)]
+            some = {"events": [int(first), int(stop)]}
+        return [{"id": one, **some} for one in names]
 
-    def _given(self, queries: EventSequences, unknown_marks: UnknownMarks) -> list[dict[str, Any]]:
-        return [_as_json(one) for one in self.meaning.apply(queries, unknown_marks)]
+    def _as_json(self, queries: EventSequences) -> list[dict[str, Any]]:
+        """Return queries as the server takes them, with the values of events that its model reads."""
+        rows, reads = [_as_json(one) for one in queries], (self._described or self.describe()).get("values", [])
+        for name in reads:
+            numbers, ends = numbers_of(queries, name), queries.offsets.tolist()
+            for row, begin, end in zip(rows, ends[:-1], ends[1:], strict=True):
+                known = [number if np.isfinite(number) else None for number in numbers[begin:end].tolist()]
+                row.setdefault("values", {})[name] = known
+        return rows
 
-    def explain(self, query: Given, hit: Hit | str, *, rerank: bool | str = False) -> Explanation:
+    def explain(self, query: Given, hit: Hit | str, *, rerank: bool | str | None = None) -> Explanation:
         """Split the score of a query and a hit over pairs of events; see `neuroseqret.explain`.
 
         `rerank` names the model that reranked the hit, as in `search`.
@@ -155,7 +177,8 @@ class RemoteIndex:
 
         many = self.meaning.apply(as_sequences(query, "query"))
         id = hit if isinstance(hit, str) else hit.window or hit.id
-        reply = self._post("/v1/explain", {"query": _as_json(many[0]), "hits": [id], "pairs": True, "rerank": rerank})
+        asked = {"query": self._as_json(many[:1])[0], "hits": [id], "pairs": True, "rerank": rerank or False}
+        reply = self._post("/v1/explain", asked)
         why = reply["explanations"][0]
         pairs = np.array(why["pairs"], np.float64).reshape(len(many[0]), -1)
         matrix = np.zeros((pairs.shape[0] + 1, pairs.shape[1] + 1))
@@ -167,7 +190,7 @@ class RemoteIndex:
 
     def get(self, ids: str | Sequence[str]) -> EventSequences:
         """Return the stored sequences with these ids, in their order."""
-        names = [ids] if isinstance(ids, str) else list(ids)
+        names = names_of(ids)
         rows = [self._transport.call("GET", f"/v1/sequences/{quote(name, safe='')}") for name in names]
         return self._sequences(rows)
 
@@ -183,13 +206,25 @@ class RemoteIndex:
                 row.get("start"),
                 row.get("end"),
                 row.get("group"),
-                row.get("metadata", {}),
+                self._metadata(row),
             )
             for row in rows
         ]
         if not made:
             return EventSequences.from_lists([])
         return EventSequences.of(made).with_meaning(tuple(number) or None, self.meaning.time_unit)
+
+    def _metadata(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return metadata and values of events together, in the order of the index's columns."""
+        found = {**row.get("metadata", {}), **row.get("values", {})}
+        columns = [column["name"] for column in (self._described or self.describe())["columns"]]
+        return {**{name: found[name] for name in columns if name in found}, **found}
+
+    def _hits(self, result: Mapping[str, Any]) -> Hits:
+        report = SearchReport(*(result[name] for name in ("method", "corpus", "comparisons", "reranked", "centres")))
+        rest = [{name: one[name] for name in one if name not in ("metadata", "values")} for one in result["hits"]]
+        hits = [Hit(**fields, metadata=self._metadata(one)) for fields, one in zip(rest, result["hits"], strict=True)]
+        return Hits(hits, result["query"]["id"], report, fetch=self.get)
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds and how it searches, as the server tells it."""
@@ -220,6 +255,7 @@ class RemoteIndex:
         *,
         columns: ColumnMap | None = None,
         unknown_marks: UnknownMarks = "error",
+        strict: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Added:
         """Add sequences, or batches of them; see `Index.add`. `progress` is called with the number sent so far.
@@ -228,13 +264,13 @@ class RemoteIndex:
         """
         done, sent = Added(), 0
         choice = unknown_marks_choice(unknown_marks)
-        for batch in batches_of(sequences, columns):
+        for batch in batches_of(sequences, self._columns_of(sequences, columns)):
             reply = self._transport.call(
                 "PUT" if upsert else "POST",
                 "/v1/sequences",
                 _stream(self.meaning.apply(batch, choice)),
                 ARROW,
-                parameters={"unknown_marks": "keep"},  # decided here
+                parameters={"unknown_marks": "keep", "strict": str(strict).lower()},  # marks are decided here
             )
             _warn(reply)
             done += Added(reply["added"], reply["already_there"], reply["replaced"])
@@ -249,15 +285,17 @@ class RemoteIndex:
         *,
         columns: ColumnMap | None = None,
         unknown_marks: UnknownMarks = "error",
+        strict: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Added:
         """Add sequences, and replace those whose id is in the index already."""
-        return self.add(sequences, True, columns=columns, unknown_marks=unknown_marks, progress=progress)
+        more: dict[str, Any] = {"unknown_marks": unknown_marks, "strict": strict, "progress": progress}
+        return self.add(sequences, True, columns=columns, **more)
 
     def unknown(self, ids: str | Sequence[str]) -> list[str]:
-        """Return those of the ids that the index does not hold, in their order."""
+        """Return those of the ids that are not in the index, each once."""
         missing = []
-        for name in [ids] if isinstance(ids, str) else ids:
+        for name in dict.fromkeys(names_of(ids)):
             try:
                 self._transport.call("GET", f"/v1/sequences/{quote(name, safe='')}")
             except ServerError as error:
@@ -268,12 +306,14 @@ class RemoteIndex:
 
     def remove(self, ids: str | Sequence[str]) -> int:
         """Remove sequences by id, skip unknown ids, and return how many were removed."""
-        names = [ids] if isinstance(ids, str) else list(ids)
+        names = names_of(ids)
         return int(self._post("/v1/sequences/remove", {"ids": names})["removed"]) if names else 0
 
     def feedback(self, query: Given | str, judgements: Mapping[str, bool | None], user: str | None = None) -> int:
         """Store which hits of a query (or of the sequence with this id) are relevant; None takes a judgement back."""
-        asked = {"id": query} if isinstance(query, str) else self._given(as_sequences(query, "query"), "keep")[0]
+        asked: dict[str, Any] = {"id": query}
+        if not isinstance(query, str):
+            asked = self._as_json(self.meaning.apply(as_sequences(query, "query"), "keep"))[0]
         judged = [{"id": id, "relevant": relevant} for id, relevant in judgements.items()]
         body = {"query": asked, "judgements": judged, "user": user}
         return int(self._post("/v1/feedback", body, repeatable=False)["stored"])
@@ -284,6 +324,10 @@ class RemoteIndex:
         except ValueError as error:
             raise UserError("a time is not finite; repair the sequence") from error
         return self._transport.call("POST", path, content, repeatable=repeatable)
+
+
+def _are_several(ids: object) -> bool:
+    return isinstance(ids, Iterable) and not isinstance(ids, (str, pa.Scalar))
 
 
 def _as_json(one: EventSequence) -> dict[str, Any]:
@@ -297,11 +341,6 @@ def _warn(reply: Mapping[str, Any]) -> None:
     """Repeat the server's warnings here, where the caller sees them."""
     for said in reply.get("warnings", []):
         warnings.warn(said, TimeUnitWarning, stacklevel=3)
-
-
-def _hits(result: Mapping[str, Any], fetch: Callable[[Sequence[str]], EventSequences]) -> Hits:
-    report = SearchReport(result["method"], result["corpus"], result["comparisons"], result["reranked"])
-    return Hits([Hit(**{"metadata": {}, **hit}) for hit in result["hits"]], result["query"]["id"], report, fetch=fetch)
 
 
 def _stream(batch: EventSequences) -> bytes:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 _EVENTS: dict[str, Any] = {"times": [0.0, 2.0], "marks": ["view", "buy"]}
-_SEQUENCE: dict[str, Any] = {"id": "s7", **_EVENTS, "group": "shop", "metadata": {"title": "second visit"}}
+_SEQUENCE: dict[str, Any] = {
+    "id": "s7",
+    **_EVENTS,
+    "group": "shop",
+    "metadata": {"title": "second visit"},
+    "values": {"amount": [None, 20.0]},
+}
 _HIT = {"rank": 1, "score": 0.93, **_SEQUENCE}
 _COUNT = {"value": "first visit", "sequences": 12}
 
@@ -19,6 +25,7 @@ REPLIES: dict[str, dict[str, Any]] = {
                 "corpus": 100000,
                 "comparisons": 2000,
                 "reranked": 0,
+                "centres": 1265,
             }
         ],
         "milliseconds": {"wait": 0.3, "embed": 2.1, "search": 0.6, "read": 0.2, "total": 3.2},
@@ -71,6 +78,8 @@ REPLIES: dict[str, dict[str, Any]] = {
         "time_unit": "seconds",
         "candidates": "cells",
         "columns": [{"name": "title", "type": "text"}],
+        "values": ["amount"],
+        "training_columns": {"id": "user", "time": "when", "mark": "action"},
         "explainable": True,
         "rerank": ["cross"],
         "version": 18,

@@ -17,6 +17,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._steps: dict[str, Histogram] = {}
         kwargs = {"registry": self.registry, "namespace": "neuroseqret"}
         self.requests = Counter("requests", "Requests answered.", ["method", "route", "status"], **kwargs)  # type: ignore[arg-type]
         self.latency = Histogram(
@@ -38,6 +39,12 @@ class Metrics:
         self.rejects = Counter("rejects", "Requests refused by a limit.", ["reason"], **kwargs)  # type: ignore[arg-type]
         self.active = Gauge("active_requests", "Requests being answered.", multiprocess_mode="livesum", **kwargs)  # type: ignore[arg-type]
         self.written = Counter("sequences_written", "Sequences added, replaced or removed.", ["verb"], **kwargs)  # type: ignore[arg-type]
+
+    def step(self, name: str) -> Histogram:
+        """Return the times of a step of searches; looking it up by its label every time is felt."""
+        if (found := self._steps.get(name)) is None:
+            found = self._steps[name] = self.steps.labels(name)
+        return found
 
     def text(self) -> bytes:
         """Return the counters in Prometheus' text form."""

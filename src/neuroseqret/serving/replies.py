@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,12 +35,26 @@ def events(sequence: EventSequence) -> dict[str, Any]:
     if names is None:
         found["marks"] = np.ascontiguousarray(sequence.marks)
     found |= {name: value for name in ("start", "end") if (value := getattr(sequence, name)) is not None}
+    if values := _values(sequence.metadata):
+        found["values"] = values
     return found
 
 
-def chosen(metadata: dict[str, Any], fields: Sequence[str] | None) -> dict[str, Any]:
-    """Return the metadata that have a value and were asked for; all of them if `fields` is None."""
-    return {name: value for name, value in metadata.items() if value is not None and (fields is None or name in fields)}
+def chosen(metadata: Mapping[str, Any], fields: Sequence[str] | None) -> dict[str, dict[str, Any]]:
+    """Return the metadata that were asked for (all if `fields` is None) as `metadata` and `values`, those there are."""
+    asked = {name: value for name, value in metadata.items() if fields is None or name in fields}
+    values = _values(asked)
+    plain = {name: value for name, value in asked.items() if value is not None and name not in values}
+    return {name: part for name, part in (("metadata", plain), ("values", values)) if part}
+
+
+def _values(metadata: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    """Return the columns that have one number per event: lists of numbers."""
+    return {
+        name: value
+        for name, value in metadata.items()
+        if isinstance(value, list) and all(isinstance(one, (int, float, type(None))) for one in value)
+    }
 
 
 def sequence(one: EventSequence, fields: Sequence[str] | None, with_events: bool) -> dict[str, Any]:
@@ -50,9 +64,7 @@ def sequence(one: EventSequence, fields: Sequence[str] | None, with_events: bool
         found |= events(one)
     if one.group is not None:
         found["group"] = one.group
-    if metadata := chosen(dict(one.metadata), fields):
-        found["metadata"] = metadata
-    return found
+    return found | chosen(one.metadata, fields)
 
 
 def hit(one: Hit, fields: Sequence[str] | None, stored: EventSequence | None) -> dict[str, Any]:
@@ -60,8 +72,7 @@ def hit(one: Hit, fields: Sequence[str] | None, stored: EventSequence | None) ->
     found: dict[str, Any] = {"rank": one.rank, "score": one.score, "id": one.id}
     if one.group is not None:
         found["group"] = one.group
-    if metadata := chosen(dict(one.metadata), fields):
-        found["metadata"] = metadata
+    found |= chosen(one.metadata, fields)
     if one.window is not None:
         found |= {name: getattr(one, name) for name in ("window", "offset", "stop", "start", "end")}
     if stored is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import IO, Any, TypeVar
 
 from pydantic import BaseModel
@@ -16,6 +17,7 @@ from neuroseqret.serving.service import Service
 from neuroseqret.serving.settings import Limits
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 _SMALL = 64 << 10  # bytes that are parsed at once; more are parsed in a thread
 
 
@@ -34,7 +36,7 @@ async def chunks(request: Request, most: int, seconds: float, limits: Limits) ->
     while True:
         left = end - time.monotonic()
         try:
-            chunk = await asyncio.wait_for(anext(stream, None), min(limits.idle_seconds, left))
+            chunk = await _within(anext(stream, None), min(limits.idle_seconds, left))
         except asyncio.TimeoutError:
             if left <= limits.idle_seconds:
                 detail = f"the body did not arrive within {seconds:.0f} seconds; send it in parts"
@@ -49,6 +51,29 @@ async def chunks(request: Request, most: int, seconds: float, limits: Limits) ->
         if size > most:
             raise _too_large(most)
         yield chunk
+
+
+async def _within(work: Awaitable[T], seconds: float) -> T:
+    """Do what `asyncio.wait_for` does, without a task for the work: most bodies are there already."""
+    task, late = asyncio.current_task(), False
+    assert task is not None
+
+    def give_up() -> None:
+        nonlocal late
+        late = True
+        task.cancel()
+
+    timer = asyncio.get_running_loop().call_later(max(seconds, 0.0), give_up)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not late:
+            raise
+        if sys.version_info >= (3, 11):
+            task.uncancel()
+        raise asyncio.TimeoutError from None
+    finally:
+        timer.cancel()
 
 
 def _too_large(most: int) -> Problem:

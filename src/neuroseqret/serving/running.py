@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import ipaddress
 import os
 import signal
@@ -28,10 +27,10 @@ from neuroseqret.serving.logs import set_up_logs
 from neuroseqret.serving.metrics import Metrics
 from neuroseqret.serving.service import Service
 from neuroseqret.serving.settings import Limits, ServerSettings
+from neuroseqret.storage.memory import give_memory_back
 
 _GRACE = 30  # seconds that running requests get when the server ends
 _TURN = 0.0005  # seconds until a thread that computes lets the one that answers requests go on; Python's 5 ms are felt
-_ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1  # names of mallopt(3)
 _SETTINGS = "NEUROSEQRET_SERVER"  # how a worker process is told its settings
 
 
@@ -101,7 +100,7 @@ class _Server(uvicorn.Server):
 def _serve(settings: ServerSettings, bound: socket.socket, started: Callable[[], None]) -> None:
     set_up_logs()
     _allow_many_connections()
-    _give_memory_back()
+    give_memory_back()
     sys.setswitchinterval(_TURN)
     service = Service(Index.open(settings.index), settings, Metrics())
     service.warm_up()  # a mistake is one line here, and a traceback once the server runs
@@ -133,18 +132,6 @@ def _allow_many_connections() -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _give_memory_back() -> None:
-    """Let freed memory go back to the system, where the C library is glibc.
-
-    By itself it keeps what threads free for later, and raises the size from which a block is given back. Adding and
-    rebuilding beside searches then leaves holes that are larger than the index.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        for parameter, value in ((_ARENA_MAX, 2), (_MMAP_THRESHOLD, 1 << 20), (_TRIM_THRESHOLD, 1 << 20)):
-            mallopt(parameter, value)
 
 
 # -------------------------------------------------------------------- several processes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,10 +26,11 @@ from neuroseqret.feedback.rocchio import refined
 from neuroseqret.index import Hits, Index
 from neuroseqret.index.search import SearchOptions
 from neuroseqret.index.view import View
+from neuroseqret.processes.event_values import bare
 from neuroseqret.serving import bodies, replies
 from neuroseqret.serving.metrics import Metrics
+from neuroseqret.serving.request_shapes import EventsQuery, IndexedQuery, SearchRequest
 from neuroseqret.serving.settings import Limits
-from neuroseqret.serving.shapes import EventsQuery, IndexedQuery, SearchRequest
 
 
 @unlocked
@@ -95,13 +96,16 @@ class Searching:
             suspicious = len(odd) and ((odd >= begin) & (odd < end)).any()
             if suspicious and isinstance(job.request.asked[0], EventsQuery):
                 job.warnings = self.warnings_of(job.queries)
+                if job.warnings and job.request.strict:
+                    job.error = UserError(job.warnings[0])
 
     def queries_of(self, asked: list[EventsQuery | IndexedQuery], unknown_marks: Any, view: View) -> EventSequences:
         """Return the events of queries, with marks numbered as the index's."""
-        meaning, most = self.index.config.meaning, self.limits.events
+        meaning, most, reads = self.index.config.meaning, self.limits.events, self.index.model.values
         if all(isinstance(query, EventsQuery) for query in asked):
             bodies.check_length((len(query.times) for query in asked), most)  # type: ignore[union-attr]
-            return bodies.sequences_of(asked, meaning, unknown_marks)  # type: ignore[arg-type]
+            _check_read([name for query in asked for name in query.values or {}], reads)  # type: ignore[union-attr]
+            return bodies.sequences_of(asked, meaning, unknown_marks, reads)  # type: ignore[arg-type]
         parts = []
         for query in asked:
             if isinstance(query, EventsQuery):
@@ -109,7 +113,7 @@ class Searching:
             else:
                 parts.append(indexed_query(query, view))
                 bodies.check_length(parts[-1].lengths.tolist(), most)
-        return EventSequences.concat(_bare(part) for part in parts)
+        return EventSequences.concat(bare(part, reads) for part in parts)
 
     def warnings_of(self, sequences: EventSequences) -> list[str]:
         """Say if the times of sequences look like another unit than the model's."""
@@ -119,7 +123,7 @@ class Searching:
 
     def _embed(self, jobs: list[SearchJob]) -> None:
         begun = time.perf_counter()
-        vectors = self.index.embed_queries(queries_together(jobs))
+        vectors = self.index.embed_queries(queries_together(jobs, self.index.model.values))
         seconds = time.perf_counter() - begun
         for job, begin, end in _places(jobs):
             job.vectors, job.steps["embed"] = vectors[begin:end], seconds
@@ -135,7 +139,8 @@ class Searching:
             if query.relevant or query.not_relevant:
                 judged = (self._judged(ids, view) for ids in (query.relevant, query.not_relevant))
                 vectors[row] = refined(vectors[row], *judged)
-        found = view.search(queries_together(jobs), vectors, first.options, first.request.where, own_rows(asked, view))
+        queries = queries_together(jobs, self.index.model.values)
+        found = view.search(queries, vectors, first.options, first.request.where, own_rows(asked, view))
         seconds = time.perf_counter() - begun
         for job, begin, end in _places(jobs):
             job.hits, job.steps["search"] = found[begin:end], seconds
@@ -219,7 +224,7 @@ def _how_to_search(job: SearchJob) -> Any:
     if options.rerank is not None:
         return id(job)
     condition = where if where is None or isinstance(where, str) else replies.dumps(where)
-    return options.k, options.exhaustive, options.expand is None, condition
+    return options.k, options.exhaustive, options.fraction, options.at_least, options.expand is None, condition
 
 
 def _places(jobs: list[SearchJob]) -> Iterable[tuple[SearchJob, int, int]]:
@@ -233,14 +238,17 @@ def _places(jobs: list[SearchJob]) -> Iterable[tuple[SearchJob, int, int]]:
 # -------------------------------------------------------------------- queries
 
 
-def queries_together(jobs: list[SearchJob]) -> EventSequences:
-    """Return the queries of all jobs; they need not be put together if they were read together and none failed."""
+def queries_together(jobs: list[SearchJob], reads: Sequence[str]) -> EventSequences:
+    """Return the queries of all jobs; they need not be put together if they were read together and none failed.
+
+    `reads` are the values of events that the index's model reads.
+    """
     source = jobs[0].source
     if source is not None and all(job.source is source for job in jobs):
         ends = [0, *(job.place[1] for job in jobs)]
         if ends[-1] == len(source) and all(job.place[0] == end for job, end in zip(jobs, ends, strict=False)):
             return source
-    return EventSequences.concat(_bare(job.queries) for job in jobs)
+    return EventSequences.concat(bare(job.queries, reads) for job in jobs)
 
 
 def indexed_query(query: IndexedQuery, view: View) -> EventSequences:
@@ -279,8 +287,12 @@ def _result(hits: Hits, shown: list[dict[str, Any]], query: dict[str, Any]) -> d
         "corpus": report.corpus,
         "comparisons": report.comparisons,
         "reranked": report.reranked,
+        "centres": report.centres,
     }
 
 
-def _bare(part: EventSequences) -> EventSequences:
-    return part.without_columns(*part.metadata.column_names, "group")
+def _check_read(names: list[str], reads: Sequence[str]) -> None:
+    """Raise a `UserError` if a query gives values that the index's model does not read."""
+    if unread := [name for name in names if name not in reads]:
+        known = f"it reads {', '.join(map(repr, reads))}" if reads else "leave out 'values'"
+        raise UserError(f"the index's model reads no values {unread[0][:60]!r}; {known}")

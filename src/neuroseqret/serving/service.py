@@ -7,6 +7,7 @@ with every sequence, so that the first never wait for the second. Reads and writ
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -27,9 +28,9 @@ from neuroseqret.serving.batching import Batcher
 from neuroseqret.serving.logs import AuditLog
 from neuroseqret.serving.metrics import Metrics
 from neuroseqret.serving.problems import Problem
+from neuroseqret.serving.request_shapes import EventsQuery, ExplainRequest, FeedbackRequest, SearchRequest
 from neuroseqret.serving.searching import Searching, SearchJob, query_shown
 from neuroseqret.serving.settings import ServerSettings
-from neuroseqret.serving.shapes import EventsQuery, ExplainRequest, FeedbackRequest, SearchRequest
 from neuroseqret.serving.statistics import Statistics
 
 T = TypeVar("T")
@@ -66,9 +67,11 @@ class Service:
 
         From now on commits are followed in the background, so that no search reads them itself.
         """
-        self.index.watch(self.settings.refresh_seconds)
+        self.index.watch(self.settings.refresh_seconds, apart=True)
         view = self.index.view()
         probe = EventSequences.from_lists([([0.0, 1.0, 2.5], [0, 0, 0])], mark_names=self.index.config.mark_names)
+        for name in self.index.model.values:
+            probe = probe.with_column(name, [[0.0, 0.0, 0.0]])
         view.search(probe, self.index.embed_queries(probe), self.index.search_options(1))
         self.ready = True
 
@@ -134,9 +137,11 @@ class Service:
             rerank_top=request.rerank_top if model is not None else None,
             exhaustive=request.exhaustive,
             expand=request.expand,
+            fraction=request.fraction,
+            at_least=request.at_least,
         )
         job = SearchJob(request, options)
-        slow = options.rerank is not None or request.explain or request.exhaustive
+        slow = options.rerank is not None or request.explain or self._compares_much(request)
         try:
             await (self._slow if slow else self._fast).submit(job, self.limits.seconds)
         except asyncio.TimeoutError:
@@ -144,8 +149,20 @@ class Service:
         if job.error is not None:
             raise job.error
         for step, seconds in job.steps.items():
-            self.metrics.steps.labels(step).observe(seconds)
+            self.metrics.step(step).observe(seconds)
         return job.answer
+
+    def _compares_much(self, request: SearchRequest) -> bool:
+        """Return whether a search compares with more sequences than usual; refuse it if they are too many."""
+        usual, corpus = self.index.config.settings, self.index.view().snapshot.count if _asks_for(request) else 0
+        if not corpus:
+            return False
+        share = 1.0 if request.exhaustive else request.fraction or usual.fraction
+        number = min(max(math.ceil(share * corpus), request.at_least or usual.at_least), corpus)
+        if number > self.limits.compared:
+            detail = f"the search compares with {number:,} sequences; at most {self.limits.compared:,} are allowed"
+            raise Problem(422, f"{detail}, so leave out exhaustive, fraction and at_least")
+        return number > max(math.ceil(usual.fraction * corpus), usual.at_least)
 
     def too_late(self) -> Problem:
         """Count a request that took too long, and return what its caller is told."""
@@ -158,6 +175,8 @@ class Service:
         limits = self.limits
         if request.k > limits.k:
             raise Problem(422, f"k is {request.k}; at most {limits.k:,} hits per query are allowed")
+        if request.rerank_top is not None and request.rerank_top > limits.k:
+            raise Problem(422, f"rerank_top is {request.rerank_top}; at most {limits.k:,} hits per query are reranked")
         if len(request.asked) > limits.queries:
             raise Problem(
                 422, f"{len(request.asked):,} queries; at most {limits.queries:,} are allowed, send them in parts"
@@ -194,6 +213,11 @@ class Service:
         model = explained_by(self.index.model, self._reranker(request.rerank))
         found = [replies.explanation(explain(model, query, hit), request.pairs) for hit in hits]
         return replies.dumps({"explanations": found})
+
+
+def _asks_for(request: SearchRequest) -> bool:
+    """Return whether a search says with how many sequences to compare."""
+    return request.exhaustive or request.fraction is not None or request.at_least is not None
 
 
 def check_where(where: Any, most: int) -> None:

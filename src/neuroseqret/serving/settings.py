@@ -21,6 +21,7 @@ class Limits:
     queries: int = 256  # per request
     events: int = 20_000  # per query
     k: int = 1000
+    compared: int = 10_000_000  # sequences that one query may be compared with
     where_characters: int = 4000
     hits_to_explain: int = 20
     rows: int = 1000  # sequences per page of a listing
@@ -33,7 +34,7 @@ class Limits:
     @property
     def shown(self) -> dict[str, int]:
         """The limits that a caller has to know."""
-        names = ("k", "queries", "events", "body_bytes", "where_characters", "hits_to_explain")
+        names = ("k", "compared", "queries", "events", "body_bytes", "where_characters", "hits_to_explain")
         return {name: getattr(self, name) for name in names}
 
 

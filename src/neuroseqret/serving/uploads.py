@@ -19,7 +19,7 @@ from neuroseqret.index import Index
 from neuroseqret.index.writer import Added
 from neuroseqret.serving.bodies import sequences_of
 from neuroseqret.serving.problems import Problem, as_problem
-from neuroseqret.serving.shapes import AddRequest, Sequence
+from neuroseqret.serving.request_shapes import AddRequest, Sequence
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 ARROW, PARQUET = "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"
@@ -36,6 +36,7 @@ class Upload:
     index: Index
     upsert: bool
     unknown_marks: UnknownMarks
+    strict: bool  # refuse times that look like another unit than the model's
     most_bytes: int
     done: Added = field(default_factory=Added)
     errors: list[dict[str, Any]] = field(default_factory=list)
@@ -66,6 +67,8 @@ class Upload:
         card = self.index.model.card
         if card is not None and not self.warnings:  # one is enough
             wrong = wrong_gaps(batch, card.typical_gaps, card.time_unit)
+            if wrong is not None and self.strict:
+                raise wrong
             self.warnings += [] if wrong is None else [str(wrong)]
         self.done += self.index.add(batch, self.upsert, unknown_marks=self.unknown_marks)
 
@@ -114,7 +117,7 @@ class Upload:
 
     def _json(self, body: IO[bytes]) -> None:
         given = AddRequest.model_validate_json(body.read()).sequences
-        made = sequences_of(given, self.index.config.meaning, self.unknown_marks)
+        made = self._sequences(given)
         for begin in range(0, len(made), BATCH):
             self._add(made[begin : begin + BATCH])
 
@@ -166,7 +169,10 @@ class Upload:
         given = [one for _, one in rows]
         if not given:
             return EventSequences.from_lists([])
-        return sequences_of(given, self.index.config.meaning, self.unknown_marks)
+        return self._sequences(given)
+
+    def _sequences(self, given: list[Sequence]) -> EventSequences:
+        return sequences_of(given, self.index.config.meaning, self.unknown_marks, self.index.model.values)
 
     def _report(self, row: int, id: str | None, problem: str) -> None:
         if len(self.errors) >= _ERRORS:

@@ -25,7 +25,7 @@ from neuroseqret.training import budget, ranks
 from neuroseqret.training.checkpoint import Checkpoint, LoopState
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop_settings import LoopSettings
-from neuroseqret.training.progress import ProgressDisplay
+from neuroseqret.training.progress import Following, ProgressDisplay
 
 __all__ = ["LoopSettings", "TrainingResult", "train"]
 
@@ -51,11 +51,13 @@ def train(
     validate: Callable[[], float] | None = None,
     log: TrainingLog | None = None,
     checkpoint: Checkpoint | None = None,
+    following: Following | None = Following(),
 ) -> TrainingResult:
     """Minimise `loss` over the trainable parameters of the module; leave it with the best weights, in eval mode.
 
     `validate` returns a value where higher is better. Without it the last weights are kept. A phase without a number of
-    steps needs something to end it: without `validate`, the running mean of the loss.
+    steps needs something to end it: without `validate`, the running mean of the loss. `following` is what comes after
+    the phase, so that the progress can tell how long the training takes; None if that is not known.
     """
     parameters = [p for p in module.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
@@ -67,7 +69,7 @@ def train(
     due = _due(settings)
     begun = budget.now() - state.seconds
     salt = zlib.crc32(phase.encode())
-    with torch.random.fork_rng(devices=[]), ProgressDisplay(phase, steps, settings.max_seconds) as display:
+    with torch.random.fork_rng(devices=[]), ProgressDisplay(phase, steps, settings.max_seconds, following) as display:
         module.train()
         display.resume(state.step)
         while not state.finished and state.step < steps:

@@ -1,7 +1,8 @@
 """How far a phase of work is: a bar on a terminal and in a notebook, one line per phase otherwise.
 
 Every number has one meaning. The share is that of the phase: of its steps, or of its time if there is a budget and it
-runs out first. The time left follows from that share. Set `NEUROSEQRET_PROGRESS=off` to show nothing.
+runs out first. The time left is that of the whole training if it is known what follows the phase (`Following`), else
+that of the phase. Set `NEUROSEQRET_PROGRESS=off` to show nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from typing_extensions import Self
@@ -21,6 +23,8 @@ T = TypeVar("T")
 _PAUSE = 0.2  # seconds between two updates in a notebook
 _SILENT = 30.0  # seconds without a line in a log
 _SHORT = 0.5  # a notebook keeps no line of work that took fewer seconds than this
+_TOLD = 2.0  # seconds of steps after which it is known how long the rest takes
+_LONG = 15.0  # a log is told how long the rest takes if it takes longer than this
 _FEW, _USUAL = 0.03, 2000  # below this share of its steps, or of these, a phase has hardly begun
 #: What is trained in a phase, where its name says too little.
 _TRAINED = {
@@ -35,8 +39,35 @@ _TRAINED = {
 
 
 def what_is_trained(phase: str) -> str:
-    """Return in words what a phase of training trains."""
+    """Return in words what a phase of training trains.
+
+    >>> what_is_trained("head"), what_is_trained("selection_1")
+    ('the metric', 'the weights of members (division 2)')
+    """
+    name, _, number = phase.rpartition("_")
+    if name in _TRAINED and number.isdecimal():
+        return f"{_TRAINED[name]} (division {int(number) + 1})"
     return _TRAINED.get(phase, phase.replace("_", " "))
+
+
+@dataclass(frozen=True)
+class Following:
+    """What follows a phase of training until its end: steps like those of the phase, in at most so many seconds."""
+
+    steps: int = 0
+    seconds: float = math.inf
+    told: bool = False  # how long the training takes
+
+
+def roughly(seconds: float) -> str:
+    """Return a duration in words, as precise as an estimate is.
+
+    >>> [roughly(x) for x in (0.4, 12, 48, 100, 3500)]
+    ['1 s', '12 s', '50 s', '2 minutes', '58 minutes']
+    """
+    if seconds < 20:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds, -1):.0f} s" if seconds < 85 else f"{seconds / 60:.0f} minutes"
 
 
 class Bar(Protocol):
@@ -44,6 +75,9 @@ class Bar(Protocol):
 
     def update(self, share: float, text: str) -> None:
         """Show the share that is done, from 0 to 1, and a text beside it."""
+
+    def tell(self, text: str) -> None:
+        """Say something once, where the bar itself does not stay in view."""
 
     def close(self, summary: str) -> None:
         """End the bar; `summary` is the line that remains where lines do, if it is not empty."""
@@ -90,6 +124,9 @@ class TerminalBar:
     def update(self, share: float, text: str) -> None:
         self._progress.update(self._task, completed=share, figures=text)
 
+    def tell(self, text: str) -> None:
+        pass  # the bar shows it
+
     def close(self, summary: str) -> None:
         self._progress.stop()
         if self._kept and summary:
@@ -116,6 +153,9 @@ class NotebookBar:
             self._last = time.monotonic()
             self._handle.update(self._content(share, text))
 
+    def tell(self, text: str) -> None:
+        pass  # the bar shows it
+
     def close(self, summary: str) -> None:
         self._handle.update(self._html(f"<code>{html.escape(summary)}</code>" if summary else ""))
 
@@ -128,8 +168,11 @@ class Lines:
 
     def update(self, share: float, text: str) -> None:
         if time.monotonic() - self._last >= _SILENT:
-            self._last = time.monotonic()
-            print(f"{self._phase}: {share:.0%}, {text}", file=sys.stderr, flush=True)
+            self.tell(f"{share:.0%}, {text}")
+
+    def tell(self, text: str) -> None:
+        self._last = time.monotonic()
+        print(f"{self._phase}: {text}", file=sys.stderr, flush=True)
 
     def close(self, summary: str) -> None:
         if summary:
@@ -137,13 +180,18 @@ class Lines:
 
 
 class ProgressDisplay:
-    """Shows a phase of training: share done, step, loss, best validation value and time left."""
+    """Shows a phase of training: share done, step, loss, best validation value and time left.
 
-    def __init__(self, phase: str, steps: float, max_seconds: float | None) -> None:
-        self._phase, self._steps, self._max_seconds = phase, steps, max_seconds
+    A log is told once how long the training will take. `following` is None if that is not known.
+    """
+
+    def __init__(
+        self, phase: str, steps: float, max_seconds: float | None, following: Following | None = Following()
+    ) -> None:
+        self._phase, self._steps, self._max_seconds, self._following = phase, steps, max_seconds, following
         self._bar: Bar | None = None
         self._resumed, self._step, self._seconds = 0, 0, 0.0
-        self._figures = ""
+        self._figures, self._told = "", following is None or following.told
 
     def __enter__(self) -> Self:
         self._bar = new_bar(f"training {what_is_trained(self._phase)}", kept=True)
@@ -173,15 +221,37 @@ class ProgressDisplay:
         """Show the figures of a step."""
         self._step, self._seconds = step, seconds
         self._figures = f"loss {loss:.3f}" + ("" if best is None else f", best validation {best:.4f}")
-        if self._bar is not None:
-            share = self.share(step, seconds)
-            left = seconds * (1 - share) / share if share else 0.0
-            self._bar.update(share, f"step {step:,}, {self._figures}, {left:.0f} s left")
+        if self._bar is None:
+            return
+        seconds_left = self.left()
+        left = "" if seconds_left is None else f"about {roughly(seconds_left)} left"
+        left += " of this phase" if left and self._following is None else ""
+        self._bar.update(self.share(step, seconds), ", ".join(filter(None, (f"step {step:,}", self._figures, left))))
+        if not self._told and seconds >= _TOLD:
+            self._told = True
+            if (seconds_left or 0.0) >= _LONG:
+                self._bar.tell(left)
+
+    def left(self) -> float | None:
+        """Return how many seconds the phase will still take, and what follows it; None if nobody knows."""
+        share = self.share(self._step, self._seconds)
+        if not share:
+            return None
+        left = self._seconds * (1 - share) / share
+        if self._following is None:
+            return left
+        return left + min(self._following.steps * self._seconds / max(self._step, 1), self._following.seconds)
 
     def share(self, step: int, seconds: float) -> float:
         """Return how much of the phase is done: the share of its steps or of its budget of time, the larger one."""
         used = 0.0 if self._max_seconds is None else seconds / self._max_seconds
         return min(1.0, max(step / max(self._steps, 1), used))
+
+
+def remark(text: str) -> None:
+    """Say something that is worth a line, in the place of the bars."""
+    if (bar := new_bar(text, kept=True)) is not None:
+        bar.close(text)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from neuroseqret.models.cross.ranked_lists import (
     list_average_precision,
     list_ndcg,
     list_reciprocal_rank,
+    mixed,
     rank,
 )
 
@@ -61,3 +62,24 @@ def test_lifted_scores_sort_into_the_reranked_order(seed: int, depth: int) -> No
 def test_a_score_that_is_no_number_is_an_error() -> None:
     with pytest.raises(UserError, match="not finite"):
         lift(np.zeros((1, 2), np.float32), np.array([[0]]), np.array([[np.nan]], np.float32))
+
+
+@given(st.integers(0, 9999), st.integers(1, 5), st.integers(5, 8))
+def test_mixed_lists_hold_relevant_sequences_once_and_others_by_chance(seed: int, most: int, depth: int) -> None:
+    rng = np.random.default_rng(seed)
+    relevance = random_relevance(rng, 4, 30)
+    lists = mixed(np.arange(4), relevance, most, depth, rng)
+    assert lists.candidates.shape == (4, depth)
+    for q in range(4):
+        answers = set(relevance.of(q).tolist())
+        assert lists.relevant[q].tolist() == [c in answers for c in lists.candidates[q].tolist()]
+        found = lists.candidates[q][lists.relevant[q]].tolist()
+        assert len(set(found)) == len(found) == lists.counts[q] == min(most, len(answers))
+
+
+def test_mixed_lists_are_in_an_order_by_chance() -> None:
+    relevance = random_relevance(np.random.default_rng(0), 500, 60)
+    lists = mixed(np.arange(500), relevance, 5, 10, np.random.default_rng(1))
+    share = lists.relevant.mean(0)
+    assert share.min() > 0.4
+    assert share.max() < 0.6

@@ -17,4 +17,4 @@ def test_embedding_costs_little_more_than_a_bare_encoder() -> None:
     finally:
         torch.set_num_threads(before)
     assert min(one["one query: our time / bare time"] for one in found) < 3
-    assert max(one["bulk: bare time / our time"] for one in found) > 0.5
+    assert max(one["bulk: bare time / our time"] for one in found) > 1

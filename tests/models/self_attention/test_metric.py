@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+from neuroseqret.models import plain_metric
 from neuroseqret.models.fixed_features import Layout
 from neuroseqret.models.presets import MemberSettings, ProjectionSettings
-from neuroseqret.models.self_attention import group_probabilities
+from neuroseqret.models.self_attention import group_probabilities, products
 from neuroseqret.models.self_attention.closed_form import fit_discriminant, fit_whitened, principal_directions
 from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.projection import Projection
@@ -148,3 +149,17 @@ def test_whitening_keeps_cosines_where_it_keeps_all_dimensions():
     with torch.no_grad():
         unit = projection.eval()(torch.from_numpy(vectors)).numpy()
     np.testing.assert_allclose(unit @ unit.T, centred @ centred.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("product", [plain_metric.many_rows, products.many_rows])
+@pytest.mark.parametrize("rows", [3, 40])
+def test_without_gradients_it_computes_the_same(product, rows):
+    torch.manual_seed(0)
+    kinds = ("mlp", "discriminant", "whitened", "groups")
+    settings = ProjectionSettings(members=tuple(MemberSettings(kind=kind) for kind in kinds), hidden=9, dimension=5)
+    metric = Metric(LAYOUT, settings, groups=4).eval()
+    arrays = {name: tensor.numpy() for name, tensor in metric.state_dict().items()}
+    vectors = torch.randn(rows, LAYOUT.size)
+    plain = plain_metric.PlainMetric(arrays, settings, LAYOUT, product)
+    for role in ("query", "corpus"):
+        np.testing.assert_allclose(plain(vectors.numpy(), role), metric(vectors, role).detach(), atol=1e-5)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import neuroseqret.models.self_attention.model as module
+import small_settings
 from naive import models as naive
 from naive.random_sequences import random_sequences
 from neuroseqret import methods
@@ -20,20 +21,17 @@ from neuroseqret.errors import UserError
 from neuroseqret.measures.ranking_measures import mean_average_precision
 from neuroseqret.models.card import ModelState
 from neuroseqret.models.model_folder import read_state, write_state
+from neuroseqret.models.self_attention import affordable
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.time_scale import Inputs
 from neuroseqret.training import budget
 
 SMALL = {
-    "encoder": {"width": 8, "max_length": 16},
-    "batch": {"size": 8, "crop": 16},
+    **small_settings.SMALL,
     "warm_up": {"steps": 5},
     "joint": {"steps": 10},
     "head_batch": 16,
     "head": {"steps": 40, "evaluations": 2},
-    "projection": {"hidden": 16, "dimension": 8},
-    "vector": {"bank": 20},
-    "selection": {"steps": 10},
 }
 PAPER = {**{k: SMALL[k] for k in ("encoder", "batch", "warm_up")}, "joint": {"steps": 10, "evaluations": 1}}
 
@@ -232,10 +230,10 @@ def test_a_run_that_was_cut_off_goes_on(neural, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(fitting.Fitting, "head_phase", cut_off)
+        patch.setattr(fitting, "train_head", cut_off)
         with pytest.raises(KeyboardInterrupt):
             SelfAttention("neural", **SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
-    monkeypatch.setattr(fitting.Fitting, "joint_loss", cut_off)  # the first phases are not run again
+    monkeypatch.setattr(fitting.ProcessTraining, "joint_loss", cut_off)  # the first phases are not run again
     resumed = SelfAttention("neural", **SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
     np.testing.assert_array_equal(resumed.embed(CORPUS), neural.embed(CORPUS))
 
@@ -248,7 +246,7 @@ def test_a_checkpoint_of_other_relevance_is_refused(tmp_path, monkeypatch):
 
     known = Relevance.from_groups(QUERIES, CORPUS)
     with monkeypatch.context() as patch:
-        patch.setattr(fitting.Fitting, "head_phase", cut_off)
+        patch.setattr(fitting, "train_head", cut_off)
         with pytest.raises(KeyboardInterrupt):
             SelfAttention(**SMALL).fit(QUERIES, CORPUS, known, seed=1, checkpoint=tmp_path / "c")
     rolled = pa.array(np.roll(np.array(CORPUS.groups.to_pylist()), 1))
@@ -353,7 +351,7 @@ def test_the_budget_counts_features_crops_and_selection(monkeypatch):
 
     monkeypatch.setattr(budget, "_clock", now)
     monkeypatch.setattr(SelfAttention, "fixed_features", slow)
-    monkeypatch.setattr(module, "_TIMED", 4)
+    monkeypatch.setattr(affordable, "TIMED", 4)
     corpus = rhythms(2, 2000)  # 40 s for the features alone, and three times as much for crops
     settings = {**SMALL, "head": {"steps": 100_000, "evaluations": 1}}
     model = SelfAttention(**settings).fit(QUERIES, corpus, max_seconds=20.0)
@@ -361,8 +359,8 @@ def test_the_budget_counts_features_crops_and_selection(monkeypatch):
     assert model.card.notes["selection"]["weights"]
     clock[0] = 0.0
     model = SelfAttention(**settings).fit(QUERIES, corpus, max_seconds=2.0)
-    assert clock[0] < 4  # the features of 36 queries take 0.7 s
-    assert "no time left" in model.card.notes["selection"]["chosen"]
+    assert clock[0] < 3  # all features would take 40 s, those of the 36 queries alone 0.7 s
+    assert "the usual weights" in model.card.notes["selection"]["chosen"]
 
 
 def test_a_corpus_of_many_groups_is_told_apart_by_probabilities():

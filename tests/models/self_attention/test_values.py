@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import neuroseqret as nsr
+import small_settings
 from neuroseqret import methods
 from neuroseqret.cli.main import app
 from neuroseqret.data.relevance import Relevance
@@ -22,17 +23,7 @@ from neuroseqret.models.self_attention import SelfAttention
 from neuroseqret.models.without_torch import SelfWithoutTorch
 
 GROUPS = 4
-SMALL = {
-    "encoder": {"width": 8, "max_length": 16},
-    "batch": {"size": 8, "crop": 16},
-    "warm_up": {"steps": 3},
-    "joint": {"steps": 5},
-    "head_batch": 32,
-    "head": {"steps": 60, "evaluations": 1},
-    "projection": {"hidden": 32, "dimension": 8},
-    "vector": {"bank": 40},
-    "selection": {"steps": 10},
-}
+SMALL = {**small_settings.SMALL, "projection": {"hidden": 32, "dimension": 8}, "vector": {"bank": 40}}
 
 
 def sequences(kind: str, number: int, seed: int) -> EventSequences:

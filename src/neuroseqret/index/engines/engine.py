@@ -60,8 +60,11 @@ class Engine(Protocol):
     def vectors(self, serials: Rows) -> Vectors:
         """Return the embeddings of rows that are there: (rows, D)."""
 
+    def check(self, rows: pa.Table) -> None:
+        """Raise a `DataError` if the server cannot take one of these rows of the store, which may be too large."""
+
     def prepare(self, rows: pa.Table) -> Any:
-        """Return rows of the store as the server takes them; raise a `DataError` if one of them is too large for it."""
+        """Return rows of the store, which were checked, as the server takes them."""
 
     def insert(self, prepared: Any, again: bool = False) -> None:
         """Add what `prepare` returned; `again` if some of it may be there already."""

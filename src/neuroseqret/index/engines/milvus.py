@@ -28,7 +28,7 @@ from neuroseqret.index.engines.address import Address, token, token_variable
 from neuroseqret.index.engines.codes import EngineCodes
 from neuroseqret.index.engines.engine import Candidates
 from neuroseqret.index.engines.milvus_filter import ID, VALUES, to_expression
-from neuroseqret.index.engines.milvus_rows import CODE, LONGEST, to_entities, to_record, to_vectors
+from neuroseqret.index.engines.milvus_rows import CODE, LONGEST, check_rows, to_entities, to_record, to_vectors
 from neuroseqret.index.filters.tree import Condition
 from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.store import EMBEDDING, KEY, SERIAL
@@ -192,6 +192,9 @@ class MilvusEngine:
         return to_vectors([found[serial] for serial in serials.tolist()], self._codes is not None)
 
     # ---------------------------------------------------------------- change
+
+    def check(self, rows: pa.Table) -> None:
+        check_rows(rows)
 
     def prepare(self, rows: pa.Table) -> list[list[dict[str, Any]]]:
         codes = None

@@ -28,6 +28,7 @@ from neuroseqret.index.store import CHECK, DIGEST, EMBEDDING, KEY, PARENT, SERIA
 LENGTH = "nsr_length"  # number of events of a window
 CODE = "nsr_code"
 LONGEST = 65_535  # bytes of a text, and of the JSON of a row
+_NUMBER = 64  # bytes of a number, a date or a truth value in JSON, at most
 _HIDDEN = ("id", "times", "marks", SERIAL, KEY, EMBEDDING, DIGEST, CHECK)
 _DAY_0, _TIME_0 = date(1970, 1, 1), datetime(1970, 1, 1)
 
@@ -42,7 +43,6 @@ def to_entities(rows: pa.Table, dimension: int, codes: Sequence[bytes] | None = 
     values = _values(rows)
     made = []
     for at, serial in enumerate(serials):
-        _check(ids[at], values[at])
         vector = (
             {EMBEDDING: embeddings[at]}
             if codes is None
@@ -141,26 +141,51 @@ def _back(value: Any, kind: pa.DataType) -> Any:
     return float(value) if pa.types.is_floating(kind) else value
 
 
-def _check(name: str, values: dict[str, Any]) -> None:
-    """Raise a `DataError` if a row is larger than Milvus takes."""
-    if len(name) * 4 > LONGEST and len(name.encode()) > LONGEST:
-        raise DataError(
-            f"the id has {len(name.encode()):,} bytes, Milvus takes {LONGEST:,}",
-            sequence=f"{name[:60]}...",
-            remedy="give it a shorter one",
-        )
-    for column, value in values.items():
-        if type(value) is int and not -(2**63) <= value < 2**63:
-            raise DataError(
-                f"the number in column {column!r} is beyond the 64 bits of Milvus",
-                sequence=name,
-                remedy="store it as text",
-            )
-    if sum(len(value) for value in values.values() if type(value) is str) * 6 + 64 * len(values) > LONGEST:
-        size = len(json.dumps(values, ensure_ascii=False).encode())
+def check_rows(rows: pa.Table) -> None:
+    """Raise a `DataError` if a row is larger than Milvus takes, or has a number that it does not have.
+
+    Only rows whose size may be too large, by an upper bound, are written as JSON to know it.
+    """
+    most = np.zeros(rows.num_rows, np.int64)
+    for field in rows.schema:
+        column = rows.column(field.name)
+        if field.name == "id":
+            _refuse_long_ids(column)
+        if field.name in _HIDDEN:
+            continue
+        most += 6 * len(field.name) + _NUMBER
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if kind in (pa.string(), pa.large_string(), pa.string_view()):
+            sizes = pc.binary_length(column.cast(pa.large_string()))
+            most += 6 * pc.fill_null(sizes, 0).to_numpy()  # JSON may write 6 characters for a byte
+        elif kind == pa.uint64():
+            _refuse_beyond_64_bits(rows, field.name, column.cast(kind))
+    for at in np.flatnonzero(most > LONGEST).tolist():
+        row = rows.slice(at, 1)
+        size = len(json.dumps(_values(row)[0], ensure_ascii=False).encode())
         if size > LONGEST:
             raise DataError(
                 f"its metadata take {size:,} bytes, Milvus takes {LONGEST:,} per row",
-                sequence=name,
+                sequence=row.column("id")[0].as_py(),
                 remedy="shorten or leave out the longest column",
             )
+
+
+def _refuse_long_ids(ids: pa.ChunkedArray) -> None:
+    sizes = pc.binary_length(ids).to_numpy()
+    if len(sizes) and sizes.max() > LONGEST:
+        raise DataError(
+            f"the id has {sizes.max():,} bytes, Milvus takes {LONGEST:,}",
+            sequence=f"{ids[int(sizes.argmax())].as_py()[:60]}...",
+            remedy="give it a shorter one",
+        )
+
+
+def _refuse_beyond_64_bits(rows: pa.Table, name: str, column: pa.ChunkedArray) -> None:
+    beyond = pc.fill_null(pc.greater_equal(column, pa.scalar(2**63, pa.uint64())), False).to_numpy()
+    if beyond.any():
+        raise DataError(
+            f"the number in column {name!r} is beyond the 64 bits of Milvus",
+            sequence=rows.column("id")[int(beyond.argmax())].as_py(),
+            remedy="store it as text",
+        )

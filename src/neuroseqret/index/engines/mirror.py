@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,17 +99,20 @@ class Mirror:
         """
         if self.marks.left():
             self.sync()
-        prepared = None if rows is None else self.engine.prepare(rows)
+        if rows is not None:
+            self.engine.check(rows)
         old = self._serials(f"{KEY} IN ({', '.join(map(str, keys))})") if len(keys) else np.empty(0, np.int64)
         self.marks.set()
-        try:
-            yield
-        except Exception:  # the store is unchanged; an interrupt may have come after the commit
-            self.marks.clear()
-            raise
+        with ThreadPoolExecutor(1) as pool:  # makes the rows ready while the store writes them
+            prepared = None if rows is None else pool.submit(self.engine.prepare, rows)
+            try:
+                yield
+            except Exception:  # the store is unchanged; an interrupt may have come after the commit
+                self.marks.clear()
+                raise
         try:
             if prepared is not None:
-                self.engine.insert(prepared)
+                self.engine.insert(prepared.result())
             self.engine.delete(old)
         except UserError as error:
             raise UserError(
@@ -132,6 +136,7 @@ class Mirror:
                 wanted = np.isin(batch.column(SERIAL).to_numpy(), missing)
                 rows = pa.Table.from_batches([batch]).filter(pa.array(wanted))
                 if rows.num_rows:
+                    self.engine.check(rows)
                     self.engine.insert(self.engine.prepare(rows), again=not empty)
         self.marks.clear()
         return Synced(len(missing), len(surplus))

@@ -34,5 +34,5 @@ class CrossAttention(SecondStage):
 
     name: ClassVar[str] = "cross"
     version: ClassVar[int] = 4
-    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 4}
+    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 5}
     corrections: ClassVar[dict[str, type[Correction]]] = {"memory": EventAgreement, "process": ProcessKernel}

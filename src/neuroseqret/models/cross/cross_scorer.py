@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from neuroseqret.data.batching import Batch
 from neuroseqret.models.cross.presets import CrossProcessSettings
-from neuroseqret.models.self_attention.fitting import unwarped
+from neuroseqret.models.self_attention.similarity_term import unwarped
 from neuroseqret.processes import fisher
 from neuroseqret.processes.cross_process import CrossProcess
 from neuroseqret.processes.divergence import all_pairs_divergence

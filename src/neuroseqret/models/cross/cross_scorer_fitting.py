@@ -18,7 +18,7 @@ from neuroseqret.data.sequences import IntArray
 from neuroseqret.data.splits import sample_negatives
 from neuroseqret.models.cross.cross_scorer import CrossScorer, Pairs, first_events
 from neuroseqret.models.cross.presets import CrossProcessSettings
-from neuroseqret.models.cross.ranked_lists import RankedLists, list_average_precision
+from neuroseqret.models.cross.ranked_lists import RankedLists, list_average_precision, mixed
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import train
 from neuroseqret.training.losses import number_of_pairs, pairwise_hinge
@@ -27,6 +27,7 @@ from neuroseqret.training.task import TrainingTask
 
 _JUDGED = 32  # validation queries whose lists are reranked at each evaluation
 _JUDGED_DEPTH = 50  # candidates of each of these lists
+_MIXED_RELEVANT = 10  # relevant sequences in each of them, at most, if they are not the first stage's
 _EMBEDDED = 2048  # corpus sequences that the information of an embedding is computed from at the end
 _WHITENED = 64  # train queries whose pairs the information is computed from at the end
 
@@ -55,7 +56,7 @@ class CrossScorerFitting:
     ) -> None:
         self.model, self.settings, self.task, self.seed = model, settings, task, task.seed
         self.queries, self.corpus, self.relevance = task.queries, task.corpus, task.relevance
-        self.lists, self.judged = train_lists, validation_lists.head(_JUDGED, _JUDGED_DEPTH)
+        self.lists, self.judged = train_lists, self._judged(validation_lists)
         self.sampler = None
         if settings.pseudo_share:
             share, anchors = settings.pseudo_share, settings.queries
@@ -76,6 +77,13 @@ class CrossScorerFitting:
         ).best
         self.fit_information()
         return best
+
+    def _judged(self, lists: RankedLists) -> RankedLists:
+        """Return the lists that training is judged by: the first stage's best, or a mixture as it is trained on."""
+        if self.settings.hard:
+            return lists.head(_JUDGED, _JUDGED_DEPTH)
+        rows = lists.rows[self.relevance.counts[lists.rows] < self.relevance.corpus_size][:_JUDGED]
+        return mixed(rows, self.relevance, _MIXED_RELEVANT, _JUDGED_DEPTH, np.random.default_rng([self.seed, 9]))
 
     def drawn(self, step: int) -> Drawn:
         """Draw the anchors of a step, and positives and negatives for each."""

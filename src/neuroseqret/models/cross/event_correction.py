@@ -117,4 +117,7 @@ class EventAgreement(MemoryAgreement):
             bank = self.first_stage.bank
             if bank is None:
                 raise ValueError("there are local states, but the first stage has no bank")
+            if missing := {"levels", "of_marks", "shift"} - arrays.keys():
+                raise ValueError(f"states.{min(missing)} is missing")
             self.states = LocalStates(bank.scale, bank.marks, bank.values, **arrays)
+            self.states.check()

@@ -34,7 +34,7 @@ class HashCrossAttention(SecondStage, Embedder):
 
     name: ClassVar[str] = "hash-cross"
     version: ClassVar[int] = 3
-    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 4}
+    preset_versions: ClassVar[dict[str, int]] = {"paper-literal": 1, "paper": 5}
     corrections: ClassVar[dict[str, type[Correction]]] = {"memory": MemoryDivergence, "process": ProcessDivergence}
     correction: EmbeddingCorrection
 

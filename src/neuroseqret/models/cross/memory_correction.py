@@ -104,9 +104,16 @@ class MemoryCorrection(Correction):
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         edges = {name.split(".", 1)[1]: array for name, array in arrays.items() if name.startswith("edges.")}
         tables = EventTables(self.first_stage.scale, edges, arrays["mark_rank"], int(arrays["most_cells"][0]))
-        number = sum(name.startswith("gains.") for name in arrays)
-        conditioned = ConditionedTables(tables, [arrays[f"gains.{k}"] for k in range(number)])
-        self.memory = RelevanceMemory(conditioned, arrays["centroids"], arrays["weights"])
+        tables.check()
+        centroids, weights, cells = arrays["centroids"], arrays["weights"], tables.sizes
+        gains = [arrays[f"gains.{k}"] for k in range(len(cells))]
+        if [gain.shape for gain in gains] != [(len(centroids), number) for number in cells]:
+            raise ValueError(
+                f"the tables have {sum(cells)} cells for {len(centroids)} sets; their gains have other shapes"
+            )
+        if weights.shape != (1 + len(cells),) or centroids.shape[1:] != (self.first_stage.dimension,):
+            raise ValueError(f"weights and centroids have the shapes {weights.shape} and {centroids.shape}")
+        self.memory = RelevanceMemory(ConditionedTables(tables, gains), centroids, weights)
         self.strength = constants["strength"]
 
 

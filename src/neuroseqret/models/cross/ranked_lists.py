@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import IntArray
+from neuroseqret.data.splits import sample_negatives
 from neuroseqret.errors import UserError
 from neuroseqret.measures.list_measures import average_precision, ndcg, reciprocal_rank
 
@@ -45,6 +46,18 @@ def rank(scores: Floats, rows: IntArray, relevance: Relevance, depth: int) -> Ra
         place = np.minimum(np.searchsorted(answers, best[k]), max(len(answers) - 1, 0))
         truth[k] = answers[place] == best[k] if len(answers) else False
     return RankedLists(rows, best, np.take_along_axis(scores, best, 1), truth, relevance.counts[rows])
+
+
+def mixed(rows: IntArray, relevance: Relevance, relevant: int, depth: int, rng: np.random.Generator) -> RankedLists:
+    """Make lists of up to so many relevant sequences of each query and others by chance, in an order by chance."""
+    candidates = sample_negatives(relevance, rows, depth, rng, replace=True)
+    truth = np.zeros(candidates.shape, bool)
+    for k, row in enumerate(rows):
+        answers = rng.permutation(relevance.of(row))[:relevant]
+        candidates[k, : len(answers)], truth[k, : len(answers)] = answers, True
+    order = rng.permuted(np.broadcast_to(np.arange(depth), candidates.shape), axis=1)
+    candidates, truth = (np.take_along_axis(table, order, 1) for table in (candidates, truth))
+    return RankedLists(rows, candidates, np.zeros(candidates.shape, np.float32), truth, truth.sum(1))
 
 
 def best_first(scores: Floats, depth: int) -> IntArray:

@@ -47,20 +47,22 @@ def fit_discriminant(
     within = total - (means * share[:, None]).T @ means
     within.diagonal().add_(ridge * max(float(total.diagonal().mean()), 1e-6))
     lower = torch.linalg.cholesky(within)
-    half = torch.linalg.solve_triangular(lower, means.T, upper=False)  # (size, g)
-    left, values, _ = torch.linalg.svd(half * share.sqrt(), full_matrices=False)
-    kept = max(1, min(projection.dimension, int((sizes > 0).sum()) - 1, left.shape[1]))
+    there = sizes > 0
+    half = torch.linalg.solve_triangular(lower, means[there].T, upper=False)  # (size, groups that there are)
+    left, values, _ = torch.linalg.svd(half * share[there].sqrt(), full_matrices=False)
+    kept = max(1, min(projection.dimension, int(there.sum()) - 1, left.shape[1]))
     power = values[:kept].square()
-    weight = (power / (power + 1 / max(len(centred) / max(int((sizes > 0).sum()), 1), 2.0))).sqrt() * values[
-        :kept
-    ].sqrt()
+    weight = (power / (power + 1 / max(len(centred) / max(int(there.sum()), 1), 2.0))).sqrt() * values[:kept].sqrt()
     back = lower.T
     _fill(projection, torch.linalg.solve_triangular(back, left[:, :kept], upper=True) * weight, mean)
     if classifier is not None:
-        weights = torch.linalg.solve_triangular(back, half, upper=True).T / 2  # (g, size)
+        weights = torch.linalg.solve_triangular(back, half, upper=True).T / 2  # (groups that there are, size)
         bias = -half.square().sum(0) / 4 - weights @ mean.double()
-        classifier.weight.copy_(weights.float())
-        classifier.bias.copy_(torch.where(sizes > 0, bias, _IMPOSSIBLE).float())
+        classifier.weight.zero_()
+        classifier.bias.fill_(_IMPOSSIBLE)
+        there = there.to(classifier.bias.device)
+        classifier.weight[there] = weights.float().to(classifier.weight.device)
+        classifier.bias[there] = bias.float().to(classifier.bias.device)
 
 
 @torch.no_grad()

@@ -19,6 +19,7 @@ from neuroseqret.training import budget
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.log import TrainingLog
 from neuroseqret.training.loop import LoopSettings, train
+from neuroseqret.training.progress import Following
 from neuroseqret.training.sampling import PairSampler
 
 _CLOSED_FORM_ROWS = 20_000  # most vectors that a member in closed form is computed from
@@ -39,6 +40,7 @@ def fit_metric(
     log: TrainingLog,
     checkpoint: Checkpoint | None = None,
     validate: Callable[[], float] | None = None,
+    following: Following | None = Following(),
 ) -> float | None:
     """Fit the members of a metric; return the last value of `validate`. `loop.max_seconds` is for all members."""
     b, begun = settings.batch, budget.now()
@@ -81,8 +83,10 @@ def fit_metric(
         validate=None if validate is None else validate_whole,
         log=log,
         checkpoint=checkpoint,
+        following=following,
     ).best
-    fit_directions()
+    if best is None:  # otherwise they are those of the weights that were kept
+        fit_directions()
     return best
 
 

@@ -11,7 +11,6 @@ vector and the pooled states of the self-attentive process. Both leave out U and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,10 +27,13 @@ from neuroseqret.models.devices import usable
 from neuroseqret.models.fixed_features import FixedFeatures
 from neuroseqret.models.plain_metric import FEW, PlainMetric
 from neuroseqret.models.presets import SelfAttentionSettings, settings_of
-from neuroseqret.models.self_attention.fitting import Fitting, unwarped, with_similarity
+from neuroseqret.models.self_attention.affordable import affordable, part_for_statistics
+from neuroseqret.models.self_attention.fitting import Fitting
 from neuroseqret.models.self_attention.metric import Metric
 from neuroseqret.models.self_attention.network import MAX_EVENTS, RelevanceNetwork
-from neuroseqret.models.self_attention.vectors import CROPS, affordable_rows, some_rows
+from neuroseqret.models.self_attention.products import many_rows
+from neuroseqret.models.self_attention.similarity_term import unwarped, with_similarity
+from neuroseqret.models.self_attention.vectors import CROPS
 from neuroseqret.processes.convolution_bank import ConvolutionBank
 from neuroseqret.processes.event_values import EventValues
 from neuroseqret.processes.mark_classes import MarkClasses
@@ -39,13 +41,10 @@ from neuroseqret.processes.markov_renewal import MarkovRenewal
 from neuroseqret.processes.shared_classes import shared_classes
 from neuroseqret.processes.time_scale import Inputs, TimeScale
 from neuroseqret.processes.value_tables import ValueTables
-from neuroseqret.training import budget
 from neuroseqret.training.task import TrainingTask
 
 _MOST_MARKS = 64  # most classes of marks in the neural process
-_CHUNK = 2048  # sequences whose vectors are held at once
-_FEATURES = 0.2  # most of a budget for the features of the corpus
-_TIMED = 256  # sequences that tell how long features take
+_CHUNK = 512  # sequences whose vectors are held at once; they fit into a cache
 
 
 class SelfAttention(Embedder, Resumable):
@@ -77,13 +76,16 @@ class SelfAttention(Embedder, Resumable):
 
     def learn(self, task: TrainingTask) -> Outcome:
         """Fit what needs no training, then train the network."""
-        self.scale_on(task.given_corpus, task.seed)
+        counts = self.settings.vector.markov or self.settings.vector.bank > 0
+        part = part_for_statistics(task, self._fit_tables) if counts else None
+        self.scale_on(task.given_corpus, task.seed, part)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(task.seed)
             # The joint phase trains the first member alone; the head phase makes all of them anew.
             only_first = [1.0] + [0.0] * (len(self.settings.projection.members) - 1)
             self._build(only_first)
-        task = self._affordable(task)
+        crops = any(member.crops for member in self.settings.projection.members)
+        task = affordable(task, self.network.size, 1 + CROPS * crops, self.fixed_features)
         checkpoint = task.checkpoint(self.settings.model_dump_json())
         fitting = Fitting(
             self.network, self.scale, self.settings, task, self.fixed_features, self.event_values, checkpoint
@@ -92,44 +94,29 @@ class SelfAttention(Embedder, Resumable):
         self.network.cpu().eval()
         return Outcome.of("AP", best, **fitting.notes)
 
-    def scale_on(self, corpus: EventSequences, seed: int = 0) -> None:
-        """Fit what needs no training: time scale, classes of marks, horizon, tables, bank."""
-        self.scale = TimeScale.fit(corpus)
+    def scale_on(self, corpus: EventSequences, seed: int = 0, part: EventSequences | None = None) -> None:
+        """Fit what needs no training: time scale, classes of marks, horizon, tables, bank; some of it to a `part`."""
+        part = corpus if part is None else part
+        self.scale = TimeScale.fit(part)
         self.marks = max(corpus.num_marks, 1)
         self.classes = MarkClasses(self.marks, shared_classes(corpus.marks, self.marks, _MOST_MARKS))
         starts, ends = corpus.observed()
         self.horizon = float(max((ends - starts).max(), np.finfo(np.float32).tiny))
-        v, about = self.settings.vector, (corpus, self.scale, self.marks)
-        values = self.event_values = EventValues.fit(corpus, self.settings.values)
+        v, about = self.settings.vector, (part, self.scale, self.marks)
+        values = self.event_values = EventValues.fit(part, self.settings.values)
         self.fixed = FixedFeatures(
             ConvolutionBank.fit(*about, values, v.bank, seed) if v.bank else None,
             MarkovRenewal.fit(*about) if v.markov else None,
             ValueTables.fit(*about, values) if v.markov and values.names else None,
         )
 
+    @staticmethod
+    def _fit_tables(corpus: EventSequences) -> None:
+        MarkovRenewal.fit(corpus, TimeScale.fit(corpus), max(corpus.num_marks, 1))
+
     def _build(self, weights: list[float] | None = None, groups: int = 0) -> None:
         sizes = self.fixed.sizes
         self.network = RelevanceNetwork(self.classes, sizes, self.settings, self.horizon, weights, groups)
-
-    def _affordable(self, task: TrainingTask) -> TrainingTask:
-        """Return the task with as much of the corpus as has room in memory, and as the budget has time for."""
-        crops = any(member.crops for member in self.settings.projection.members)
-        rng = np.random.default_rng([task.seed, 7])
-        versions = 1 + CROPS * crops
-        rows = affordable_rows(len(task.corpus), self.network.size, versions, rng)
-        if task.max_seconds is not None:
-            seconds = self._seconds_per_sequence(task.corpus[some_rows(rows, _TIMED, rng)])
-            rows = some_rows(rows, max(_TIMED, int(_FEATURES * task.max_seconds / max(seconds, 1e-9))), rng)
-        if len(rows) == len(task.corpus):
-            return task
-        return replace(task, corpus=task.corpus[rows], labels=task.relevance.select_corpus(rows))
-
-    def _seconds_per_sequence(self, some: EventSequences) -> float:
-        """Return how long the features of a sequence take, on average."""
-        self.fixed_features(some[:1])  # the first call may compile
-        begun = budget.now()
-        self.fixed_features(some)
-        return (budget.now() - begun) / len(some)
 
     def fixed_features(self, sequences: EventSequences) -> Tensor | None:
         """Return the features that need no training, bank before tables: (sequences, features)."""
@@ -173,15 +160,15 @@ class SelfAttention(Embedder, Resumable):
     def compute_embeddings(self, many: EventSequences, role: Role) -> Scores:
         """Return unit vectors (sequences, dimension); queries are unwarped if the model has an unwarping."""
         self._require_fitted()
-        if len(many) <= FEW and not self.settings.vector.neural and self._without_torch:
+        if len(many) <= FEW and not self.settings.vector.neural and self._plainly:
             vectors = self.fixed.of(many)
             assert vectors is not None  # there is no neural process, so there is something else
             return self._plain_metric(vectors, role)
         return self._embedded_in_chunks(many, role)
 
     @property
-    def _without_torch(self) -> bool:
-        """Whether a few sequences can do without torch, which is slow to call."""
+    def _plainly(self) -> bool:
+        """Whether `PlainMetric` can embed, which is faster than the network."""
         weights = self.network.metric.weights
         return weights.device.type == "cpu" and weights.dtype == torch.float32
 
@@ -194,18 +181,18 @@ class SelfAttention(Embedder, Resumable):
 
     def _embedded(self, vectors: Tensor, role: Role) -> Scores:
         """Return the embeddings of whitened vectors."""
-        if len(vectors) <= FEW and self._without_torch:
+        if self._plainly:
             return self._plain_metric(vectors.numpy(), role)
         found: Scores = self.network.metric(vectors, role).cpu().numpy()
         return found
 
     @property
     def _plain_metric(self) -> PlainMetric:
-        """The metric with numpy, which shares the memory of the metric of the network."""
+        """The metric without gradients, which shares the memory of the metric of the network."""
         metric = self.network.metric
         if self._plain is None or self._plain[0] is not metric:
             arrays = {name: tensor.numpy() for name, tensor in metric.state_dict().items()}
-            self._plain = metric, PlainMetric(arrays, self.settings.projection, metric.layout)
+            self._plain = metric, PlainMetric(arrays, self.settings.projection, metric.layout, many_rows)
         return self._plain[1]
 
     @torch.inference_mode()

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from neuroseqret.serving import replies, shapes
+from neuroseqret.serving import replies, reply_shapes, request_shapes
 from neuroseqret.serving.requests import body_of, json_body, service_of
 from neuroseqret.serving.routes.search import in_time
 from neuroseqret.serving.routes.sequences import decoded, encoded
@@ -17,10 +17,10 @@ from neuroseqret.serving.service import judge
 router = APIRouter(prefix="/v1/feedback", tags=["feedback"])
 
 
-@router.post("", response_model=shapes.FeedbackReply, openapi_extra=body_of(shapes.FeedbackRequest))
+@router.post("", response_model=reply_shapes.FeedbackReply, openapi_extra=body_of(request_shapes.FeedbackRequest))
 async def store(request: Request) -> Response:
     """Store judgements of the hits of one query."""
-    asked = await json_body(request, shapes.FeedbackRequest)
+    asked = await json_body(request, request_shapes.FeedbackRequest)
     service = service_of(request)
     state = request.scope["state"]
     user = None if state.get("key") is None else state["caller"]  # who holds a key cannot judge as somebody else
@@ -29,7 +29,7 @@ async def store(request: Request) -> Response:
     return replies.reply({"stored": number})
 
 
-@router.get("", response_model=shapes.FeedbackListing)
+@router.get("", response_model=reply_shapes.FeedbackListing)
 async def listing(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000, description="Number of judgements.")] = 50,

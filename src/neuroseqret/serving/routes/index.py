@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import neuroseqret
-from neuroseqret.serving import replies, shapes
+from neuroseqret.serving import replies, reply_shapes
 from neuroseqret.serving.requests import scopes_of, service_of
 from neuroseqret.serving.routes.search import in_time
 from neuroseqret.serving.statistics import columns_of
@@ -15,7 +15,7 @@ from neuroseqret.serving.statistics import columns_of
 router = APIRouter(prefix="/v1", tags=["index"])
 
 
-@router.get("/index", response_model=shapes.IndexReply)
+@router.get("/index", response_model=reply_shapes.IndexReply)
 async def index(request: Request) -> Response:
     """Say what is served: model, marks, unit, size, candidates, versions; and what the caller may do."""
     service = service_of(request)
@@ -36,6 +36,8 @@ async def index(request: Request) -> Response:
                 "time_unit": config.time_unit,
                 "candidates": view.snapshot.hot.finder.method,
                 "columns": columns_of(view),
+                "values": list(service.index.model.values),
+                "training_columns": None if card is None else card.columns,
                 "explainable": service.explainable,
                 "rerank": list(service.rerankers),
                 "version": view.version,
@@ -49,7 +51,7 @@ async def index(request: Request) -> Response:
     return Response(await in_time(service, service.read(work)), media_type="application/json")
 
 
-@router.get("/statistics", response_model=shapes.StatisticsReply)
+@router.get("/statistics", response_model=reply_shapes.StatisticsReply)
 async def statistics(request: Request) -> Response:
     """Count lengths, marks, groups and values of columns."""
     service = service_of(request)

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from neuroseqret.serving import bodies, replies, shapes
+from neuroseqret.serving import bodies, replies, reply_shapes, request_shapes
 from neuroseqret.serving.problems import Problem
 from neuroseqret.serving.requests import body_of, json_body, service_of
 from neuroseqret.serving.service import Service
@@ -19,26 +19,26 @@ router = APIRouter(prefix="/v1", tags=["search"])
 T = TypeVar("T")
 
 
-@router.post("/search", response_model=shapes.SearchReply, openapi_extra=body_of(shapes.SearchRequest))
+@router.post("/search", response_model=reply_shapes.SearchReply, openapi_extra=body_of(request_shapes.SearchRequest))
 async def search(request: Request) -> Response:
     """Find the sequences that are relevant to one query or several."""
-    asked = await json_body(request, shapes.SearchRequest)
+    asked = await json_body(request, request_shapes.SearchRequest)
     service = service_of(request)
     return _json(await service.search(asked))
 
 
-@router.post("/explain", response_model=shapes.ExplainReply, openapi_extra=body_of(shapes.ExplainRequest))
+@router.post("/explain", response_model=reply_shapes.ExplainReply, openapi_extra=body_of(request_shapes.ExplainRequest))
 async def explain(request: Request) -> Response:
     """Split the scores of hits over pairs of events."""
-    asked = await json_body(request, shapes.ExplainRequest)
+    asked = await json_body(request, request_shapes.ExplainRequest)
     service = service_of(request)
     return _json(await in_time(service, service.read(service.explain, asked)))
 
 
-@router.post("/embed", response_model=shapes.EmbedReply, openapi_extra=body_of(shapes.EmbedRequest))
+@router.post("/embed", response_model=reply_shapes.EmbedReply, openapi_extra=body_of(request_shapes.EmbedRequest))
 async def embed(request: Request) -> Response:
     """Return the embeddings of sequences."""
-    asked = await json_body(request, shapes.EmbedRequest)
+    asked = await json_body(request, request_shapes.EmbedRequest)
     service = service_of(request)
 
     def work() -> bytes:
@@ -48,7 +48,7 @@ async def embed(request: Request) -> Response:
                 422, f"{len(asked.sequences):,} sequences; at most {limits.queries:,} per request are embedded"
             )
         bodies.check_length((len(one.times) for one in asked.sequences), limits.events)
-        many = bodies.sequences_of(asked.sequences, index.config.meaning, asked.unknown_marks)
+        many = bodies.sequences_of(asked.sequences, index.config.meaning, asked.unknown_marks, index.model.values)
         vectors = index.model.embed(many, asked.role, unknown_marks="keep")
         return replies.dumps({"dimension": vectors.shape[1], "embeddings": vectors})
 

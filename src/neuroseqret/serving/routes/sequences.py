@@ -13,8 +13,9 @@ from starlette.responses import Response
 
 from neuroseqret.index.store import OFFSET, PARENT
 from neuroseqret.index.view import UnknownId
-from neuroseqret.serving import replies, shapes
+from neuroseqret.serving import replies, reply_shapes, request_shapes
 from neuroseqret.serving.problems import Problem
+from neuroseqret.serving.request_shapes import UnknownMarks
 from neuroseqret.serving.requests import body_of, check_content_type, json_body, service_of, spooled
 from neuroseqret.serving.routes.search import in_time
 from neuroseqret.serving.service import Service, check_where
@@ -26,10 +27,10 @@ _MANY = {
     ARROW: "An Arrow IPC stream with the columns id, times, marks, start, end, group and metadata.",
     PARQUET: "A Parquet file with the same columns.",
 }
-_BODY = body_of(shapes.AddRequest, **_MANY)
+_BODY = body_of(request_shapes.AddRequest, **_MANY)
 
 
-@router.get("", response_model=shapes.Listing)
+@router.get("", response_model=reply_shapes.Listing)
 async def listing(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000, description="Number of sequences.")] = 50,
@@ -61,7 +62,7 @@ async def listing(
     return Response(await in_time(service, service.read(work)), media_type="application/json")
 
 
-@router.get("/{id:path}", response_model=shapes.SequenceShown)
+@router.get("/{id:path}", response_model=reply_shapes.SequenceShown)
 async def one(request: Request, id: str) -> Response:
     """Return one sequence with its events."""
     service = service_of(request)
@@ -76,26 +77,26 @@ async def one(request: Request, id: str) -> Response:
     return Response(await in_time(service, service.read(work)), media_type="application/json")
 
 
-@router.post("", response_model=shapes.AddReply, openapi_extra=_BODY)
-async def add(request: Request, unknown_marks: shapes.UnknownMarks = "error") -> Response:
+@router.post("", response_model=reply_shapes.AddReply, openapi_extra=_BODY)
+async def add(request: Request, unknown_marks: UnknownMarks = "error", strict: bool = False) -> Response:
     """Add sequences; those that are there already are skipped."""
-    return await _write(request, False, unknown_marks)
+    return await _write(request, False, unknown_marks, strict)
 
 
-@router.put("", response_model=shapes.AddReply, openapi_extra=_BODY)
-async def upsert(request: Request, unknown_marks: shapes.UnknownMarks = "error") -> Response:
+@router.put("", response_model=reply_shapes.AddReply, openapi_extra=_BODY)
+async def upsert(request: Request, unknown_marks: UnknownMarks = "error", strict: bool = False) -> Response:
     """Add sequences, and replace those whose id is known."""
-    return await _write(request, True, unknown_marks)
+    return await _write(request, True, unknown_marks, strict)
 
 
-@router.post("/remove", response_model=shapes.RemoveReply, openapi_extra=body_of(shapes.RemoveRequest))
+@router.post("/remove", response_model=reply_shapes.RemoveReply, openapi_extra=body_of(request_shapes.RemoveRequest))
 async def remove_many(request: Request) -> Response:
     """Remove sequences by id; unknown ids are skipped."""
-    asked = await json_body(request, shapes.RemoveRequest)
+    asked = await json_body(request, request_shapes.RemoveRequest)
     return replies.reply({"removed": await _removed(request, service_of(request), asked.ids)})
 
 
-@router.delete("/{id:path}", response_model=shapes.RemoveReply)
+@router.delete("/{id:path}", response_model=reply_shapes.RemoveReply)
 async def remove(request: Request, id: str) -> Response:
     """Remove one sequence."""
     number = await _removed(request, service_of(request), [id])
@@ -104,13 +105,13 @@ async def remove(request: Request, id: str) -> Response:
     return replies.reply({"removed": number})
 
 
-async def _write(request: Request, upsert: bool, unknown_marks: shapes.UnknownMarks) -> Response:
+async def _write(request: Request, upsert: bool, unknown_marks: UnknownMarks, strict: bool) -> Response:
     service = service_of(request)
     kind = check_content_type(request, JSON, NDJSON, ARROW, PARQUET)
     verb = "upsert" if upsert else "add"
     async with service.upload():
         body = await spooled(request)
-        upload = Upload(service.index, upsert, unknown_marks, service.limits.body_bytes)
+        upload = Upload(service.index, upsert, unknown_marks, strict, service.limits.body_bytes)
         try:
             done = await service.write(upload.run, kind, body)
         finally:

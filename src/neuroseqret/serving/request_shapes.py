@@ -1,4 +1,4 @@
-"""Requests and replies of the interface as typed models; `docs/server.md` explains them in words."""
+"""Bodies of requests as typed models; `docs/server.md` explains them in words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ Mark = int | str
 Where = str | dict[str, Any]
 UnknownMarks = Literal["error", "drop", "keep"]
 EXAMPLE: dict[str, Any] = {"times": [0.0, 1.5, 4.0], "marks": [0, 1, 0]}
+WITH_VALUES: dict[str, Any] = {**EXAMPLE, "values": {"amount": [9.5, None, 20.0]}}
+Values = dict[Annotated[str, Field(min_length=1, max_length=1024)], list[float | None]]
+_VALUES = "Numbers of events, such as amounts, by name: one per event, null where it is missing."
 
 
 class Strict(BaseModel):
@@ -24,7 +27,9 @@ class Strict(BaseModel):
 class Sequence(Strict):
     """One event sequence."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"id": "s1", **EXAMPLE, "group": "shop"}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"id": "s1", **EXAMPLE, "group": "shop"}, {"id": "s2", **WITH_VALUES}]}
+    )
 
     id: Id
     times: list[Time] = Field(min_length=1, description="One per event, not decreasing: numbers or dates.")
@@ -33,6 +38,7 @@ class Sequence(Strict):
     end: Time | None = Field(None, description="End of the observation.")
     group: str | None = Field(None, max_length=1024)
     metadata: dict[str, Any] | None = Field(None, max_length=256, description="Further columns, by name.")
+    values: Values | None = Field(None, max_length=64, description=_VALUES)
 
 
 class Judged(Strict):
@@ -45,13 +51,14 @@ class Judged(Strict):
 class EventsQuery(Judged):
     """A query given by its events."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE, WITH_VALUES]})
 
     times: list[Time] = Field(min_length=1)
     marks: list[Mark] = Field(min_length=1)
     id: Id = "query"
     start: Time | None = None
     end: Time | None = None
+    values: Values | None = Field(None, max_length=64, description=f"{_VALUES} Only those that the model reads.")
 
 
 class IndexedQuery(Judged):
@@ -85,7 +92,13 @@ class SearchRequest(Strict):
     """One query or several, and how to search."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": EXAMPLE, "k": 10}, {"queries": [EXAMPLE, EXAMPLE], "expand": True}]}
+        json_schema_extra={
+            "examples": [
+                {"query": EXAMPLE, "k": 10},
+                {"queries": [EXAMPLE, EXAMPLE], "expand": True},
+                {"query": WITH_VALUES, "fraction": 0.05, "at_least": 5000, "strict": True},
+            ]
+        }
     )
 
     query: Query | None = None
@@ -96,9 +109,12 @@ class SearchRequest(Strict):
     rerank_top: int | None = Field(None, ge=1, description="Number of hits to rerank.")
     expand: bool = Field(False, description="Search again with the query moved towards its best hits.")
     exhaustive: bool = Field(False, description="Compare with every sequence.")
+    fraction: float | None = Field(None, gt=0, le=1, description="Share of the sequences to compare with.")
+    at_least: int | None = Field(None, ge=1, description="Compare with so many sequences at least.")
     fields: list[str] | None = Field(None, max_length=256, description="Columns to return; 'events' adds the events.")
     explain: bool = Field(False, description="Say for every hit why it matches.")
     unknown_marks: UnknownMarks = "error"
+    strict: bool = Field(False, description="Refuse times that look like another unit than the model's.")
 
     @model_validator(mode="after")
     def _one_or_many(self) -> Self:
@@ -110,77 +126,6 @@ class SearchRequest(Strict):
     def asked(self) -> list[EventsQuery | IndexedQuery]:
         """The queries, one or many."""
         return [self.query] if self.query is not None else list(self.queries or [])
-
-
-class StrongPair(BaseModel):
-    """A pair of events and the part of the score that they give together."""
-
-    query_event: int
-    hit_event: int
-    part: float
-
-
-class Explained(BaseModel):
-    """A score split over events."""
-
-    id: str
-    score: float
-    similarity: float
-    parts: dict[str, float]
-    of_query_events: list[float]
-    of_hit_events: list[float]
-    strongest: list[StrongPair]
-    pairs: list[list[float]] | None = None
-
-
-class FoundHit(BaseModel):
-    """One hit; the last five fields are there in an index of windows, the events if `fields` names them."""
-
-    rank: int
-    score: float
-    id: str
-    group: str | None = None
-    metadata: dict[str, Any] | None = None
-    times: list[float] | None = None
-    marks: list[Mark] | None = None
-    explanation: Explained | None = None
-    window: str | None = None
-    offset: int | None = None
-    stop: int | None = None
-    start: float | None = None
-    end: float | None = None
-
-
-class QueryShown(BaseModel):
-    """The query of a result."""
-
-    id: str
-    events: tuple[int, int] | None = None
-    times: list[float] | None = None
-    marks: list[Mark] | None = None
-    start: float | None = None
-    end: float | None = None
-
-
-class Result(BaseModel):
-    """The hits of one query, and what was compared."""
-
-    query: QueryShown
-    hits: list[FoundHit]
-    method: str
-    corpus: int
-    comparisons: int
-    reranked: int
-
-
-class SearchReply(BaseModel):
-    """One result per query."""
-
-    results: list[Result]
-    milliseconds: dict[str, float]
-    batch: int
-    version: int
-    warnings: list[str] = Field([], description="Such as times that look like another unit than the model's.")
 
 
 class ExplainRequest(Strict):
@@ -195,12 +140,6 @@ class ExplainRequest(Strict):
     unknown_marks: UnknownMarks = "error"
 
 
-class ExplainReply(BaseModel):
-    """One explanation per hit."""
-
-    explanations: list[Explained]
-
-
 class EmbedRequest(Strict):
     """Sequences to embed."""
 
@@ -211,38 +150,19 @@ class EmbedRequest(Strict):
     unknown_marks: UnknownMarks = "error"
 
 
-class EmbedReply(BaseModel):
-    """One unit vector per sequence."""
-
-    dimension: int
-    embeddings: list[list[float]]
-
-
 class AddRequest(Strict):
     """A few sequences to add; many go as Arrow, Parquet or NDJSON."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"sequences": [{"id": "s1", **EXAMPLE}]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"sequences": [{"id": "s1", **EXAMPLE}]},
+                {"sequences": [{"id": "s2", **WITH_VALUES, "metadata": {"title": "first visit"}}]},
+            ]
+        }
+    )
 
     sequences: list[Sequence] = Field(min_length=1)
-
-
-class RowError(BaseModel):
-    """A line of an NDJSON body that was not added."""
-
-    row: int
-    id: str | None = None
-    problem: str
-
-
-class AddReply(BaseModel):
-    """What an add or upsert did; all of it is safe on disk."""
-
-    added: int
-    already_there: int
-    replaced: int
-    version: int
-    errors: list[RowError] = []
-    warnings: list[str] = []
 
 
 class RemoveRequest(Strict):
@@ -251,33 +171,6 @@ class RemoveRequest(Strict):
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["s1", "s2"]}]})
 
     ids: list[Id] = Field(min_length=1, max_length=100_000)
-
-
-class RemoveReply(BaseModel):
-    """How many sequences were removed."""
-
-    removed: int
-
-
-class SequenceShown(BaseModel):
-    """A stored sequence; the events are there if they were asked for."""
-
-    id: str
-    times: list[float] | None = None
-    marks: list[Mark] | None = None
-    start: float | None = None
-    end: float | None = None
-    group: str | None = None
-    metadata: dict[str, Any] | None = None
-    window: str | None = None
-    offset: int | None = None
-
-
-class Listing(BaseModel):
-    """A page of the corpus."""
-
-    sequences: list[SequenceShown]
-    next: str | None
 
 
 class Judgement(Strict):
@@ -297,104 +190,3 @@ class FeedbackRequest(Strict):
     query: Query
     judgements: list[Judgement] = Field(min_length=1, max_length=1000)
     user: str | None = Field(None, max_length=200)
-
-
-class FeedbackReply(BaseModel):
-    """How many judgements were stored; they are safe on disk."""
-
-    stored: int
-
-
-class StoredJudgement(BaseModel):
-    """A judgement with who gave it and when."""
-
-    query: QueryShown
-    id: str
-    relevant: bool | None
-    user: str | None = None
-    time: str
-
-
-class FeedbackListing(BaseModel):
-    """A page of judgements."""
-
-    judgements: list[StoredJudgement]
-    next: str | None
-
-
-class Column(BaseModel):
-    """A column that conditions may name."""
-
-    name: str
-    type: Literal["text", "number", "boolean", "date", "other"]
-
-
-class IndexReply(BaseModel):
-    """What is served, and what the caller may do."""
-
-    name: str
-    model: str
-    preset: str | None
-    sequences: int
-    windowed: bool
-    dimension: int
-    marks: int | None
-    mark_names: list[str] | None
-    time_unit: str | None
-    candidates: str
-    columns: list[Column]
-    explainable: bool
-    rerank: list[str]
-    version: int
-    library_version: str
-    scopes: list[str]
-    caller: str | None = Field(None, description="Name of the key, under which judgements are stored.")
-    limits: dict[str, int]
-
-
-class Counted(BaseModel):
-    """A value of a column and how many sequences have it."""
-
-    value: Any
-    sequences: int
-
-
-class ColumnStatistics(Column):
-    """A column and its most frequent values."""
-
-    distinct: int
-    missing: int
-    min: Any = None
-    max: Any = None
-    values: list[Counted]
-
-
-class MarkCount(BaseModel):
-    """A mark and how many events have it."""
-
-    name: Mark
-    events: int
-
-
-class StatisticsReply(BaseModel):
-    """What the corpus holds."""
-
-    sequences: int
-    events: int
-    version: int
-    lengths: dict[str, Any]
-    times: dict[str, Any]
-    marks: list[MarkCount]
-    groups: list[Counted]
-    columns: list[ColumnStatistics]
-    sampled: int
-
-
-class ProblemDocument(BaseModel):
-    """An error (RFC 9457): what is wrong and what to do."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    request: str | None = None
