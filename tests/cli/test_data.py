@@ -226,14 +226,14 @@ def test_prepare_without_groups_says_loudly_what_that_means(file: Path, tmp_path
     write(read(file).without_columns("group"), tmp_path / "plain.parquet")
     done = call("data", "prepare", "--from", str(tmp_path / "plain.parquet"), "--out", str(tmp_path / "plain"))
     assert done.returncode == 0, done.stderr
-    assert "NOTE: the file has no groups, so relevance is made from sub-sequences" in done.stderr
+    assert "neuroseqret: note: the file has no groups, so relevance is made from sub-sequences" in done.stderr
     assert "--column group=COLUMN" in done.stderr
     corpus, _ = simulate_retrieval(groups=3, per_group=12, seed=1)
     write(corpus, tmp_path / "groups.parquet")
     grouped = ("data", "prepare", "--from", str(tmp_path / "groups.parquet"), "--out", str(tmp_path / "grouped"))
     done = call(*grouped, "--json")
     assert done.returncode == 0, done.stderr
-    assert "NOTE" not in done.stderr
+    assert "no groups" not in done.stderr
     assert json.loads(done.stdout)["groups"] == 3
 
 

@@ -136,6 +136,25 @@ def test_keys_in_json_show_no_hash(tmp_path: Path) -> None:
     assert json.loads(calling.call("keys", "list", file, "--json").stdout) == []
 
 
+def test_keys_fit_into_eighty_columns(tmp_path: Path) -> None:
+    file = str(tmp_path / "keys.json")
+    scopes = [word for scope in ("read", "write", "admin") for word in ("--scope", scope)]
+    made = calling.call("keys", "create", file, "--name", "anna", "--days", "2", *scopes, "--json")
+    key = json.loads(made.stdout)
+    heading, line = calling.call_in_terminal("keys", "list", file).stdout.splitlines()
+    assert heading.split() == ["id", "name", "scopes", "created", "expires"]
+    assert len(line) <= 80
+    ends = key["expires"][:16].replace("T", " ")
+    assert line.split("  ") == [key["id"], "anna", "read, write, admin", key["created"][:10], f"{ends} UTC"]
+
+
+@pytest.mark.parametrize("words", ["data", "index", "keys"])
+def test_a_group_without_its_command_shows_the_help(words: str) -> None:
+    done = calling.call(words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip() == calling.call(words, "--help").stdout.strip()
+
+
 def test_every_option_that_is_a_float_must_be_finite() -> None:
     every = [option for function in commands().values() for option in inspect.signature(function).parameters.values()]
     floats = [option for option in every if "float" in str(option.annotation)]

@@ -174,10 +174,34 @@ def test_the_command_line_takes_an_address(server, served_index, served_data, tm
     added = call("index", "add", server.url, str(queries))
     assert (added.returncode, "2 sequences added" in added.stderr) == (0, True), added.stderr
     assert call("index", "remove", server.url, *(one.id for one in served_data[0].queries[:2])).returncode == 0
-    assert "histogram" in call("index", "info", server.url).stdout
+    said = call("index", "info", server.url).stdout
+    assert "histogram" in said
+    assert "rerank: none\n" in said
     refused = call("index", "check", server.url)
     assert refused.returncode == 2
     assert "files of an index" in refused.stderr
+
+
+def test_the_command_line_knows_the_columns_of_a_servers_training_data(tmp_path):
+    rows = [
+        f"u{user},{7 * user + hour},{('view', 'buy')[user % 2]},k{user % 2}" for user in range(24) for hour in range(6)
+    ]
+    raw, data, model, index = (str(tmp_path / name) for name in ("events.csv", "data", "model", "index"))
+    (tmp_path / "events.csv").write_text("\n".join(["USER,WHEN,ACTION,KIND", *rows]) + "\n")
+    columns = [f"--column={word}" for word in ("id=USER", "time=WHEN", "mark=ACTION", "group=KIND")]
+    for words in (
+        ("data", "prepare", "--from", raw, *columns, "--out", data),
+        ("fit", data, "--model", "histogram", "--out", model),
+        ("index", "create", model, data, "--out", index),
+    ):
+        assert call(*words).returncode == 0
+    with RunningServer(tmp_path / "index", log=tmp_path / "log") as running:
+        done = call("search", running.url, raw, "-k", "1", "--limit", "1")
+        assert done.returncode == 0, done.stderr
+        assert "columns as in 'data prepare' of the training data: --column id=USER --column time=WHEN" in done.stderr
+        assert "query u0 (k0)" in done.stdout
+        added = call("index", "add", running.url, raw)
+        assert (added.returncode, "already there" in added.stderr) == (0, True), added.stderr
 
 
 def test_no_server_is_one_line(monkeypatch):

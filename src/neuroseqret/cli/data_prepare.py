@@ -22,10 +22,10 @@ SETS = "audio, sports, celebrity, electricity, health, twitter or amazon"
 
 #: What a file without groups means for the data folder.
 WITHOUT_GROUPS = (
-    "NOTE: the file has no groups, so relevance is made from sub-sequences: each sequence is cut into windows, and the "
-    "windows of one sequence count as relevant to each other. The model learns to tell sequences apart, not kinds of "
-    "sequences, and the figures of 'evaluate' say how well it does that. If a column says which sequences belong "
-    "together, name it with --column group=COLUMN."
+    "neuroseqret: note: the file has no groups, so relevance is made from sub-sequences: each sequence is cut into "
+    "windows, and the windows of one sequence count as relevant to each other. The model learns to tell sequences "
+    "apart, not kinds of sequences, and the figures of 'evaluate' say how well it does that. If a column "
+    "says which sequences belong together, name it with --column group=COLUMN."
 )
 
 

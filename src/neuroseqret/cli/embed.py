@@ -46,8 +46,8 @@ def embed(
     """Write the vectors of sequences to a Parquet file.
 
     The vectors have length 1. The dot product of two of them is the model's score (with preset 'paper' the kernel part
-    of it). The file is read and written in batches, so it may be larger than memory. With --ray a run that was cut off
-    goes on where it was.
+    of it). The file is read and written in batches, so it may be larger than memory. With --ray an
+    interrupted run continues where it stopped.
     """
     import pyarrow.parquet as pq
 
@@ -72,7 +72,7 @@ def embed(
     role: Role = "query" if query else "corpus"
     count, known = 0, loaded.trained_card()
     options = file_options_as_in_training(sequences, column, time_format, known)
-    read = progress(scan_or_read(sequences, **options), "embedding")
+    read = progress(scan_or_read(sequences, **options), "embedding", count=len)
     numbered = (loaded.meaning.apply(batch, choice, sequences) for batch in read)
     batches = checked_gaps(numbered, known.typical_gaps, known.time_unit, strict=strict, file=sequences)
     if ray is not None:

@@ -104,7 +104,7 @@ def evaluate(
 
     Prints AP, nDCG@10, nDCG@20, RR and AP@10/hits of every method, always including 'random' and 'histogram'. If a
     method fails, its row says so, the reason is printed below the table, and the exit code is 1.
-    With --ray a run that was cut off goes on where it was.
+    With --ray an interrupted run continues where it stopped.
     """
     from neuroseqret.evaluation import evaluate as evaluating
     from neuroseqret.evaluation.report import HOLDS

@@ -11,6 +11,7 @@ from neuroseqret.cli.console import remarks
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
+    from neuroseqret.cli.places import TrainingColumns
     from neuroseqret.data.sequences import EventSequences
     from neuroseqret.models.card import ModelCard
 
@@ -23,7 +24,7 @@ COLUMNS_AS_IN_TRAINING = typer.Option(
     [],
     "--column",
     metavar="NAME=COLUMN",
-    help=f"{_COLUMNS} By default as told to 'data prepare' for the training data, but not with a server.",
+    help=f"{_COLUMNS} By default as told to 'data prepare' for the training data.",
 )
 FORMAT = typer.Option(
     None,
@@ -101,7 +102,7 @@ def file_options(column: list[str], time_format: str | None) -> dict[str, Any]:
 
 
 def file_options_as_in_training(
-    file: Path, column: list[str], time_format: str | None, card: ModelCard | None
+    file: Path, column: list[str], time_format: str | None, card: ModelCard | TrainingColumns | None
 ) -> dict[str, Any]:
     """Return the options of `read`: what `data prepare` was told, if the file has such columns, and what is said here.
 

@@ -57,13 +57,13 @@ def _print_tables(
         for line in lines:
             out.print(line, markup=False, soft_wrap=True)
     if left_out:
-        remarks.print(f"not shown: {', '.join(left_out)}; use --format json or a wider window", markup=False)
+        remarks.print(f"not shown: {', '.join(left_out)}; use --format json or a wider terminal", markup=False)
 
 
 def heading(hits: Hits, group: str | None, width: int | None = None) -> list[str]:
     """Return what is above a table of hits: the query, its group, and how much of the index was compared with it.
 
-    This is one line, or two if the window is narrower.
+    This is one line, or two if the terminal is narrower.
     """
     report, named = hits.report, _named(hits, group)
     compared = f"compared with {report.comparisons:,} of {report.corpus:,} ({report.method})"

@@ -24,13 +24,13 @@ from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import finite, positive
 from neuroseqret.cli.places import (
     DEVICE,
-    card_of,
     device_named,
     meaning_of,
     move_model,
     name_of,
     open_folder,
     open_index,
+    training_columns_of,
 )
 from neuroseqret.errors import UserError
 
@@ -173,7 +173,7 @@ def add(
     if ray is not None and device is not None:
         raise UserError("--device is about this machine; leave it out with --ray")
     move_model(index, device)
-    options = file_options_as_in_training(corpus, column, time_format, card_of(index))
+    options = file_options_as_in_training(corpus, column, time_format, training_columns_of(index))
     batches = _scan(corpus, meaning_of(index), options, unknown_marks)
     if ray is None:
         _add(index, batches, corpus, upsert, as_json, strict=strict)
@@ -263,7 +263,8 @@ def _shown(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name.replace('_', ' ')} {_shown(one)}" for name, one in value.items())
     if isinstance(value, (list, tuple)):  # a server tells the types of columns too
-        return ", ".join(str(one["name"] if isinstance(one, dict) and "name" in one else one) for one in value)
+        names = (str(one["name"] if isinstance(one, dict) and "name" in one else one) for one in value)
+        return ", ".join(names) or "none"
     return str(value)
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.table import Table
 
-from neuroseqret.cli.console import out, print_json, remarks
+from neuroseqret.cli.console import out, print_json, remarks, window_width
 from neuroseqret.cli.listing import Command
 from neuroseqret.cli.numbers import finite
+from neuroseqret.cli.text_table import Column, lines_of
 
 if TYPE_CHECKING:
     from neuroseqret.serving.keys import Key
@@ -58,11 +58,16 @@ def list_keys(file: Path = FILE, as_json: bool = JSON) -> None:
     if as_json:
         print_json([_shown(key) for key in read(file)])
         return
-    table = Table("id", "name", "scopes", "created", "expires")
-    for key in read(file):
-        ends = "never" if key.expires is None else f"{key.expires}{' (over)' if key.expired else ''}"
-        table.add_row(key.id, key.name, ", ".join(key.scopes), key.created, ends)
-    out.print(table, markup=False)
+    keys = read(file)
+    columns = [
+        Column("id", [key.id for key in keys], essential=True),
+        Column("name", [key.name for key in keys], essential=True),
+        Column("scopes", [", ".join(key.scopes) for key in keys], essential=True),
+        Column("created", [key.created[:10] for key in keys], essential=True),
+        Column("expires", [_ends(key) for key in keys], essential=True),
+    ]
+    for line in lines_of(columns, window_width())[0]:
+        out.print(line, markup=False, soft_wrap=True)
 
 
 @keys_app.command(cls=Command)
@@ -79,6 +84,13 @@ def revoke(
         print_json({"revoked": _shown(gone)})
         return
     remarks.print(f"key {gone.id} ({gone.name}) revoked", markup=False)
+
+
+def _ends(key: Key) -> str:
+    """Say when a key ends, to the minute."""
+    if key.expires is None:
+        return "never"
+    return f"{key.expires[:16].replace('T', ' ')} UTC{' (expired)' if key.expired else ''}"
 
 
 def _shown(key: Key) -> dict[str, Any]:

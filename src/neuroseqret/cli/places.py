@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,11 +43,19 @@ def meaning_of(index: Index | RemoteIndex) -> Meaning:
     return index.config.meaning if isinstance(index, Index) else index.meaning
 
 
-def card_of(index: Index | RemoteIndex) -> ModelCard | None:
-    """Return the card of an index's model; None for a server, which keeps its own."""
+@dataclass(frozen=True)
+class TrainingColumns:
+    """What a server tells of its training data; how dates were written is not among that."""
+
+    columns: Mapping[str, str | None] | None
+    time_format: str | None = None
+
+
+def training_columns_of(index: Index | RemoteIndex) -> ModelCard | TrainingColumns | None:
+    """Return what knows the names of the columns in the training data: the model's card, or a server's description."""
     from neuroseqret.index import Index
 
-    return index.card if isinstance(index, Index) else None
+    return index.card if isinstance(index, Index) else TrainingColumns(index.info().get("training_columns"))
 
 
 def name_of(index: Index | RemoteIndex) -> str:

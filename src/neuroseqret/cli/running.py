@@ -30,6 +30,9 @@ def run_app(app: typer.Typer) -> None:
     except (typer.Abort, KeyboardInterrupt):
         _stop("interrupted", 130)
     except UsageError as error:  # an unknown option, a missing argument
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group of commands without the command
+            remarks.print(error.format_message(), markup=False)  # type: ignore[attr-defined]
+            sys.exit(2)
         _stop(error.format_message().rstrip(".") + "; see --help", 2)  # type: ignore[attr-defined]
     except UserError as error:
         _stop(str(error), 2)
@@ -45,6 +48,6 @@ def run_app(app: typer.Typer) -> None:
 
 
 def _stop(line: str, code: int) -> None:
-    line = re.sub(r"repair with '([\w-]+)'$", r"repair with 'neuroseqret data convert --repair \1'", line)
+    line = re.sub(r"repair with '([\w-]+)'$", r"repair with --repair \1 of 'data prepare' or 'data convert'", line)
     remarks.print(f"neuroseqret: {one_line(line)}", markup=False)
     sys.exit(code)

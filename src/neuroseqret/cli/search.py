@@ -17,7 +17,7 @@ from neuroseqret.cli.event_files import (
     file_options_as_in_training,
 )
 from neuroseqret.cli.hits_output import FORMATS, print_hits
-from neuroseqret.cli.places import DEVICE, card_of, meaning_of, move_model, open_index
+from neuroseqret.cli.places import DEVICE, meaning_of, move_model, open_index, training_columns_of
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def search(
         asked = index.view().whole(ids) if isinstance(index, Index) else index.get(ids)
         found = index.search(id=ids, **options)
     else:
-        options_of_file = file_options_as_in_training(sequences, column, time_format, card_of(index))
+        options_of_file = file_options_as_in_training(sequences, column, time_format, training_columns_of(index))
         asked = _queries(index, sequences, query, limit, options_of_file, unknown_marks)
         # Unknown marks are decided already, where the file is known.
         found = index.search(asked, **options, unknown_marks="keep", strict=strict)
