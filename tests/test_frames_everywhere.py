@@ -206,7 +206,7 @@ def test_no_sequences_are_no_sequences():
         (lambda m, i, d: nsr.prepare([(0.0, "a")], time_format="%d"), "leave it out for sequences"),
         (
             lambda m, i, d: nsr.prepare(pd.DataFrame(log()), time="when"),
-            "no column for id and mark; say prepare(..., id=..., mark=...), an empty name for what there is not",
+            "no column for id and mark; say prepare(..., id=..., mark=...); give '' for a column that does not exist",
         ),
         (lambda m, i, d: nsr.prepare(pd.DataFrame(log())[:0]), "the frame has no rows"),
         (lambda m, i, d: nsr.explain(nsr.SelfAttention(), d.queries[0], "u1"), "with index.get(id)"),

@@ -98,5 +98,5 @@ def _with_own_words(error: DataError) -> DataError:
     words = re.findall(r"--column (\w+)=\.\.\.", asked)
     if not words:
         return error
-    remedy = f"say prepare(..., {', '.join(f'{word}=...' for word in words)}), an empty name for what there is not"
+    remedy = f"say prepare(..., {', '.join(f'{word}=...' for word in words)}); give '' for a column that does not exist"
     return DataError(error.problem, file=error.file, remedy=f"{remedy}; columns found: {found}")

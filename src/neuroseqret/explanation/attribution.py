@@ -137,9 +137,10 @@ def explainable(model: RelevanceModel) -> SelfAttention:
     if isinstance(model, SecondStage) and isinstance(getattr(model, "correction", None), MemoryCorrection):
         return explainable(model.first_stage)
     if not isinstance(model, SelfAttention):
+        instead = "explain its first stage instead" if isinstance(model, SecondStage) else "search with a 'self' model"
         raise UserError(
             "only a 'self' model and second stages of preset 'default' can be explained, and this is "
-            f"{model.name!r}; explain its first stage instead"
+            f"{model.name!r}; {instead}"
         )
     if model.settings.vector.fisher == "all":
         raise UserError(

@@ -112,7 +112,8 @@ def read_config(folder: Path) -> IndexConfig:
     """Read and check `index.json`."""
     path = folder / CONFIG
     if not path.is_file():
-        raise UserError(f"{folder}: not an index ({CONFIG} is missing); make one with 'neuroseqret index create'")
+        why = f"{CONFIG} is missing" if folder.exists() else "there is no such folder"
+        raise UserError(f"{folder}: not an index ({why}); make one with 'neuroseqret index create'")
     return checked_config(read_json(path, "restore a copy or make the index again"), path)
 
 

@@ -106,7 +106,8 @@ class RelevanceModel(ABC):
             queries, corpus, relevance, raw_files = folder.queries, folder.corpus, folder.relevance, folder.raw_files
         if corpus is None:
             raise UserError(
-                "fit needs a corpus: fit(queries, corpus), without labels fit(None, corpus), or fit(folder)"
+                "fit needs a corpus: fit(data) with what prepare or read_folder returned, fit(queries, corpus), or "
+                "without labels fit(None, corpus)"
             )
         task = TrainingTask.of(
             None if queries is None else as_sequences(queries, "queries", columns),

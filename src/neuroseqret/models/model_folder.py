@@ -76,7 +76,8 @@ def read_saved(folder: str | PathLike[str]) -> SavedModel:
     if not path.is_file():
         recover(Path(folder))
     if not path.is_file():
-        raise UserError(f"{folder}: not a model folder ({CONFIG} is missing); make one with 'neuroseqret fit'")
+        why = f"{CONFIG} is missing" if Path(folder).exists() else "there is no such folder"
+        raise UserError(f"{folder}: not a model folder ({why}); make one with 'neuroseqret fit'")
     config = read_json(path, "fit the model again")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise UserError(f"{path}: not written by neuroseqret; make a model folder with 'neuroseqret fit'")

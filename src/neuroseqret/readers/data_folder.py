@@ -98,7 +98,8 @@ def read_folder(path: str | PathLike[str], *, validate: bool = True, most_events
     """
     folder = Path(path)
     if not (folder / CORPUS).is_file():
-        raise DataError(f"not a data folder ({CORPUS} is missing)", file=folder, remedy="see docs/formats.md")
+        why = f"{CORPUS} is missing" if folder.exists() else "there is no such folder"
+        raise DataError(f"not a data folder ({why})", file=folder, remedy="see docs/formats.md")
     meta = canonical.read_meta(folder / META) if (folder / META).exists() else {}
     queries = canonical.read(folder / QUERIES, Options()) if (folder / QUERIES).exists() else None
     qrels: Qrels | None = read_qrels(folder / QRELS) if (folder / QRELS).exists() else None

@@ -120,7 +120,7 @@ async def _http(request: Request, error: Exception) -> Response:
     """An address or method that does not exist."""
     assert isinstance(error, HTTPException)
     said = {
-        404: "there is nothing at this address; /openapi.json lists what there is",
+        404: "there is nothing at this address, or not for this method; /openapi.json lists what there is",
         405: "this address does not take this method",
     }
     found = problems.Problem(error.status_code, said.get(error.status_code, str(error.detail)))

@@ -116,7 +116,7 @@ class _Clock:
             since = as_times(column, "time", lambda event: (sequence, event))
         except (ValueError, DataError, pa.ArrowException) as error:
             raise DataError(
-                f"times are not dates alike ({texts[0]:.40} ...)", sequence=sequence, remedy=WRITE_DATES
+                f"times are neither numbers nor dates ({texts[0]!r:.40} ...)", sequence=sequence, remedy=WRITE_DATES
             ) from error
         if self.seconds is None:
             problem = f"times are dates, and the index counts time in {self.unit}"

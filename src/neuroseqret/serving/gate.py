@@ -65,7 +65,7 @@ class Gate:
             raise Problem(401, "this server needs a key; send the header 'Authorization: Bearer KEY'")
         key = self.ring.find(given.strip())
         if key is None:
-            raise Problem(401, "this key is not known, or its time is over; ask for another one")
+            raise Problem(401, "this key is unknown or has expired; ask for a new one")
         return Caller(key.name, key.scopes, key)
 
     def _check_host(self, headers: Headers) -> None:

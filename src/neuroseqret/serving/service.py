@@ -194,8 +194,9 @@ class Service:
             return next(iter(self.rerankers.values()))
         if isinstance(asked, str) and asked in self.rerankers:
             return self.rerankers[asked]
-        known = ", ".join(self.rerankers) or "none; start it with --rerank MODEL"
-        raise Problem(422, f"this server has no such model to rerank with; it has {known}")
+        if not self.rerankers:
+            raise Problem(422, "this server has no model to rerank with; start it with --rerank MODEL")
+        raise Problem(422, f"this server has no model {asked!r} to rerank with; it has {', '.join(self.rerankers)}")
 
     # ---------------------------------------------------------------- explain
 

@@ -83,6 +83,8 @@ class Transport:
         if 200 <= status < 300:
             return found
         said = found.get("detail") if isinstance(found, dict) else None
+        if status == 401:
+            said = f"{said} (in Python connect(..., key=KEY), in a terminal the variable NEUROSEQRET_KEY)"
         raise ServerError(f"{self.url}: {said or f'answered {status}'}", status)
 
 

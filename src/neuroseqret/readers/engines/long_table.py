@@ -62,7 +62,8 @@ def check_ids(table: pa.Table, roles: Mapping[str, str], first: int, name_row: C
     if ids is not None and ids.null_count:
         row = int(np.flatnonzero(ids.is_null().to_numpy())[0])
         raise DataError(
-            f"{name_row(first + row)} has no {roles['id']!r}", remedy="give every event the id of its sequence"
+            f"{name_row(first + row)} has no {roles['id']!r}",
+            remedy="give every event the id of its sequence or repair with 'drop'",
         )
 
 

@@ -47,8 +47,9 @@ def as_dates(texts: pa.ChunkedArray, kind: pa.DataType, what: str, first_row: in
     except pa.ArrowInvalid as error:
         for row, text in enumerate(texts.to_pylist()):
             if not _can_be(text, kind):
-                problem = f"row {first_row + row}: {what} is {text!r}, not a date like the first one"
-                raise DataError(problem, remedy=f"{WRITE_DATES}; all alike") from error
+                like = " like the first one" if first_row + row else ""
+                problem = f"row {first_row + row}: {what} is {text!r}, not a date{like}"
+                raise DataError(problem, remedy=WRITE_DATES) from error
         raise
 
 
@@ -83,7 +84,8 @@ def _parsed(texts: pa.ChunkedArray, written: str, what: str, name_row: Callable[
 
 def _other_format(text: str, written: str, what: str, row: str) -> DataError:
     return DataError(
-        f"{row}: {what} is {text!r}, not written as {written!r}", remedy="correct it, or give the right --time-format"
+        f"{row}: {what} is {text!r}, not written as {written!r}",
+        remedy="correct it, or give the right --time-format (in Python time_format)",
     )
 
 
