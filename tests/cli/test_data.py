@@ -121,6 +121,7 @@ def test_convert_repairs_when_asked_and_says_what(tmp_path: Path) -> None:
     refused = call("data", "convert", str(tmp_path / "events.csv"), str(tmp_path / "out.parquet"))
     assert refused.returncode == 2
     assert re.search(r"events\.csv: sequence a: event 1: .*sort", refused.stderr)
+    assert refused.stderr.endswith("or repair with --repair sort of 'data prepare' or 'data convert'\n")
     assert not (tmp_path / "out.parquet").exists()
     done = call("data", "convert", str(tmp_path / "events.csv"), str(tmp_path / "out.parquet"), "--repair", "sort")
     assert done.returncode == 0, done.stderr

@@ -105,7 +105,7 @@ def test_a_model_of_another_seed_has_seen_queries_that_the_seed_splits_off(tmp_p
     ("arguments", "said"),
     [
         (["--method", "nothing"], "no method is called 'nothing'"),
-        (["--method", "./nothing"], "nothing: not a model folder"),
+        (["--method", "./nothing"], "nothing: not a model folder (there is no such folder); make one"),
         (["--protocol", "half"], "no protocol is called 'half'"),
         (["--corpus", "old"], "the corpus is seen or unseen, not 'old'"),
         (["--split", "dev"], "no query has split 'dev'"),

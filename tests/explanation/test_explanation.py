@@ -160,7 +160,7 @@ def test_other_models_and_endless_sequences_are_refused(data: tuple[EventSequenc
     from neuroseqret.methods.registry import make
 
     corpus, queries = data
-    with pytest.raises(UserError, match="only a 'self' model and second stages"):
+    with pytest.raises(UserError, match=r"only a 'self' model and second stages.*; search with a 'self' model$"):
         explain(make("random"), queries[0], corpus[0])
     with pytest.raises(UserError, match=r"takes a model first, such as index\.model, not EventSequences"):
         explain(corpus, queries[0], corpus[0])  # type: ignore[arg-type]

@@ -147,7 +147,7 @@ def refused(folder, words):
 
 
 def test_what_is_no_index_is_refused(tmp_path):
-    refused(tmp_path / "nothing", "not an index")
+    refused(tmp_path / "nothing", r"not an index \(there is no such folder\)")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "index.json").write_text('{"a": 1}')
     refused(tmp_path / "foreign", "not written by neuroseqret")

@@ -132,6 +132,8 @@ def test_only_a_data_folder_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "home" / "letter.txt").read_text() == "dear"
     with pytest.raises(DataError, match=r"home: not a data folder \(corpus.parquet is missing\)"):
         read_folder(tmp_path / "home")
+    with pytest.raises(DataError, match=r"away: not a data folder \(there is no such folder\)"):
+        read_folder(tmp_path / "away")
     with pytest.raises(UserError, match=r"is a data folder; name a file in it, such as .*corpus.parquet, or use"):
         read(tmp_path / "set")
     (tmp_path / "set" / "corpus.parquet").rename(tmp_path / "set" / "queries.parquet")

@@ -95,7 +95,10 @@ def test_flaws_are_found_and_repaired_as_in_files(frame: Any) -> None:
     ("columns", "message"),
     [
         ({"time": [1.0], "mark": [0]}, "the frame: no column for id; say .* columns found: time, mark"),
-        ({"id": ["a"], "time": ["soon"], "mark": [0]}, "the frame: row 0: column 'time' is 'soon', not a date"),
+        (
+            {"id": ["a"], "time": ["soon"], "mark": [0]},
+            "the frame: row 0: column 'time' is 'soon', not a date; write dates as",
+        ),
         (
             {"id": ["a", "a"], "time": ["2024-01-01", "1.1.24"], "mark": [0, 0]},
             "the frame: row 1: column 'time' is '1.1.24', not a date like the first one; write dates as 2024-03-01",

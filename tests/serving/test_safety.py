@@ -12,7 +12,9 @@ from contextlib import suppress
 import pytest
 
 from cli.calling import call
+from neuroseqret.errors import UserError
 from neuroseqret.serving import keys
+from neuroseqret.serving.client import connect
 from neuroseqret.serving.limits import Bucket, Quotas, RateLimit, SharedCounts
 from neuroseqret.serving.problems import Problem
 from serving.running_server import RunningServer
@@ -74,7 +76,8 @@ def test_scopes_decide_what_a_key_may_do(guarded):
     assert b"neuroseqret_requests_total" in admin("GET", "/metrics")[1]
 
 
-def test_without_a_valid_key_nothing_is_told(guarded):
+def test_without_a_valid_key_nothing_is_told(guarded, monkeypatch):
+    monkeypatch.delenv("NEUROSEQRET_KEY", raising=False)
     running, made, _ = guarded
     altered = made["reader"][:30] + ("a" if made["reader"][30] != "a" else "b") + made["reader"][31:]
     for header in (
@@ -88,6 +91,8 @@ def test_without_a_valid_key_nothing_is_told(guarded):
         status, problem, headers = running.call("POST", "/v1/search", QUERY, authorization=header)
         assert status == 401, problem
         assert headers["www-authenticate"] == "Bearer"
+    with pytest.raises(UserError, match=r"needs a key.*connect\(\.\.\., key=KEY\).*NEUROSEQRET_KEY"):
+        connect(running.url)
     assert running.call("GET", "/health/live")[0] == 200
     assert running.call("GET", "/")[0] == 200
 
