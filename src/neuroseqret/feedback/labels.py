@@ -79,7 +79,7 @@ def labels_of(
         groups = _groups_of(found, before.labels)
         used = sum(len(votes[name]) for name, group in zip(qrels, groups.tolist(), strict=True) if group >= 0)
         made, found = made[groups >= 0], _of_groups(before.labels, groups[groups >= 0])
-    return Labels(EventSequences.concat([own, made]), _joined(before, found), used, len(stored) - used)
+    return Labels(EventSequences.concat([own, made]), before.followed_by(found), used, len(stored) - used)
 
 
 def _by_query(stored: list[StoredJudgement]) -> dict[str, Counter[str]]:
@@ -117,16 +117,6 @@ def _values_of_events(corpus: EventSequences) -> list[str]:
     """Return the columns with one number per event, which a model may learn from."""
     found = {name: event_values(corpus.column(name), corpus.lengths) for name in corpus.metadata.column_names}
     return [name for name, numbers in found.items() if numbers is not None and are_numbers(numbers.type)]
-
-
-def _joined(first: Relevance, second: Relevance) -> Relevance:
-    """Return the relevance of the queries of both, against the same corpus."""
-    offsets = np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]])
-    rows = np.concatenate([first.rows, second.rows])
-    if first.query_labels is None or second.query_labels is None:
-        return Relevance(offsets, rows, first.corpus_size)
-    labels = np.concatenate([first.query_labels, second.query_labels])
-    return Relevance(offsets, rows, first.corpus_size, first.labels, labels)
 
 
 def _groups_of(found: Relevance, labels: IntArray) -> IntArray:
