@@ -107,7 +107,6 @@ class Fitting:
             weights=None if weights is None else weights.tolist(),
             validation=self.validation,
             checkpoint=self.checkpoint,
-            told=weights is not None,
         )
 
     @property
