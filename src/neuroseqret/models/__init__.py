@@ -1,6 +1,6 @@
 """The relevance models, and the contract that every ranking method follows.
 
-base             the contract: RelevanceModel, Embedder, Reranker, Resumable
+base             the contract; its classes are in relevance_model, embedder and reranker
 card             the model card and the state of a trained method
 model_folder     writes and reads model folders
 presets          settings and presets of SelfAttention
