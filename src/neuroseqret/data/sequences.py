@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
-from neuroseqret.data import equality
+from neuroseqret.data import equality, stored_meaning
 from neuroseqret.data.columns import CANONICAL, STRING, FloatArray, IntArray
 from neuroseqret.data.durations import is_date, span
 from neuroseqret.data.event_columns import EventColumns
@@ -94,7 +94,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
 
         Unless they are given, mark names and time unit are those that `to_arrow` stored in the schema.
         """
-        names, unit = arrow.meaning_of(table)
+        names, unit = stored_meaning.meaning_of(table)
         made = cls(
             arrow.canonical_table(table),
             names if mark_names is None else mark_names,
@@ -128,7 +128,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
         from neuroseqret.data.validation import validate_events
 
         rows = [sequences] if isinstance(sequences, EventSequence) else list(sequences)
-        made = cls(batch_table(rows), *arrow.one_meaning([(row.mark_names, row.time_unit) for row in rows]))
+        made = cls(batch_table(rows), *stored_meaning.one_meaning([(row.mark_names, row.time_unit) for row in rows]))
         return made if all(row.origin is not None for row in rows) else validate_events(made)
 
     @classmethod
@@ -140,7 +140,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
         parts = [cls.of(batch) for batch in batches]
         if not parts:
             return cls.from_lists([])
-        names, unit = arrow.one_meaning([(p.mark_names, p.time_unit) for p in parts])
+        names, unit = stored_meaning.one_meaning([(p.mark_names, p.time_unit) for p in parts])
         return cls(arrow.joined_tables([p._table for p in parts]), names, unit)
 
     # ---------------------------------------------------------------- inspect
@@ -282,7 +282,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
 
     def to_arrow(self) -> pa.Table:
         """Return the Arrow table without a copy, with mark names and time unit in the metadata of its schema."""
-        return arrow.with_meaning(self._table, self.mark_names, self.time_unit)
+        return stored_meaning.with_meaning(self._table, self.mark_names, self.time_unit)
 
     def to_lists(self) -> list[tuple[list[float], list[int]]]:
         """Return (times, marks) pairs as plain lists."""

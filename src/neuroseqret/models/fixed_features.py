@@ -13,7 +13,9 @@ import numpy as np
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.models.presets import PARTS, Part
 from neuroseqret.processes.convolution_bank import POOLINGS, ConvolutionBank
-from neuroseqret.processes.markov_renewal import Features, MarkovRenewal, log_gaps
+from neuroseqret.processes.event_classes import log_gaps
+from neuroseqret.processes.features import Features
+from neuroseqret.processes.markov_renewal import MarkovRenewal
 from neuroseqret.processes.value_tables import ValueTables
 
 BANK_SCALE = 0.5  # of the features of the bank against those of the tables, which are fewer

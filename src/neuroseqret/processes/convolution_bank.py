@@ -31,8 +31,9 @@ import numpy.typing as npt
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes import bank_loops as loops
 from neuroseqret.processes.bank_kernels import CODES, draw_codes, draw_kernels
+from neuroseqret.processes.event_classes import log_gaps
 from neuroseqret.processes.event_values import EventValues
-from neuroseqret.processes.markov_renewal import BOTH, FAR, MARKS, TIMES, Features, clipped_shares, log_gaps
+from neuroseqret.processes.features import BOTH, FAR, MARKS, TIMES, Features, clipped_shares
 from neuroseqret.processes.time_scale import TimeScale
 
 if TYPE_CHECKING:  # a search computes features without importing torch

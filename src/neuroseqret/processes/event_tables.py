@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
+from neuroseqret.processes.event_classes import PARTS_OF_WINDOW, log_gaps, part_of_window, quantiles
 from neuroseqret.processes.markov_loops import own_gaps
-from neuroseqret.processes.markov_renewal import PARTS_OF_WINDOW, log_gaps, part_of_window, quantiles
 from neuroseqret.processes.time_scale import TimeScale
 
 
