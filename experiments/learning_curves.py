@@ -40,11 +40,10 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         [
             "## Learning curves",
             f"Preset `{PRESET}`, seed 0, corpus seen: MAP of validation queries while it trains, against the CPU "
-            "seconds of the last phase. `self` ranks at most 4,096 corpus sequences; the second stages put lists "
-            "of 10 relevant and 40 random sequences of at most 32 queries in order, so their values cannot be compared "
-            "with those of `self`. "
-            "Training ends by itself when validation has not risen six times in a row at each of three learning rates "
-            "(*converged*), or with the budget.",
+            "seconds of the last phase. `self` ranks at most 4,096 corpus sequences; the second stages put lists of "
+            "10 relevant and 40 random sequences of at most 32 queries in order, so their values cannot be compared "
+            "with those of `self`. Training ends by itself when validation has not risen six times in a row at each of "
+            "three learning rates (*converged*), or with the budget.",
             picture("learning-curves", "Validation MAP against the seconds of training, one panel per data set"),
             "The best validation MAP, the seconds until it was reached, and what ended the training:",
             table(["model", *sets], lines),

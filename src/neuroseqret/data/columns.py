@@ -265,6 +265,17 @@ def as_column(name: str, values: Any) -> pa.Array:
     return _cast(name, values)
 
 
+def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
+    """Return the table with a column added or replaced."""
+    column = as_column(name, values)
+    if len(column) != table.num_rows:
+        problem = f"column {name!r} has {len(column)} values for {table.num_rows} sequences"
+        raise DataError(problem, remedy="give one value per sequence")
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
 def is_plain_list(type_: pa.DataType) -> bool:
     return pa.types.is_list(type_) or pa.types.is_large_list(type_)
 

@@ -24,7 +24,6 @@ from neuroseqret.data.durations import is_date, span
 from neuroseqret.data.event_columns import EventColumns
 from neuroseqret.data.frames import to_pandas, to_polars
 from neuroseqret.data.sequence import EventSequence, batch_table
-from neuroseqret.errors import DataError
 
 if TYPE_CHECKING:
     import pandas
@@ -237,16 +236,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
 
     def with_column(self, name: str, values: Any) -> EventSequences:
         """Return the same sequences with a column added or replaced."""
-        column = arrow.as_column(name, values)
-        if len(column) != len(self):
-            problem = f"column {name!r} has {len(column)} values for {len(self)} sequences"
-            raise DataError(problem, remedy="give one value per sequence")
-        names = self._table.column_names
-        if name in names:
-            table = self._table.set_column(names.index(name), name, column)
-        else:
-            table = self._table.append_column(name, column)
-        return self._like(arrow.canonical_table(table))
+        return self._like(arrow.canonical_table(arrow.with_column(self._table, name, values)))
 
     def without_columns(self, *names: str) -> EventSequences:
         """Return the same sequences without the given columns; names that do not occur are ignored."""

@@ -7,6 +7,6 @@ presets          settings and presets of SelfAttention
 fixed_features   the features of SelfAttention that need no training
 self_attention/  SelfAttention: embeds each sequence separately
 without_torch    SelfAttention for queries, without torch
-plain_metric     its learned metric with numpy, for few sequences also where torch is there
+plain_metric     its learned metric without gradients and without torch
 cross/           CrossAttention and HashCrossAttention: a first stage and a correction
 """

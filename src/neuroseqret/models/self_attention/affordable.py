@@ -1,7 +1,7 @@
-"""How much of the data `self` learns from: what has room in memory, and what a budget has time for.
+"""How much of the data `self` learns from: as much as fits into memory and into the time limit.
 
-Without a budget, and with less than some 200,000 sequences, that is all of it. Otherwise it is a random part; a line of
-the progress says so.
+Without a time limit, and with fewer than some 200,000 sequences, that is all of it. Otherwise it is a random part, and
+a line of the progress says so.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from neuroseqret.training import budget
 from neuroseqret.training.progress import remark
 from neuroseqret.training.task import TrainingTask
 
-TIMED = 256  # sequences that tell how long something takes; there is always time for as many
-# Shares of a budget.
-STATISTICS = 0.15  # most for what is fitted to the corpus without training
-FEATURES = 0.2  # most for the features of corpus and queries
+TIMED = 256  # sequences that are used in any case; the time they take tells how long more of them would take
+# The largest shares of the time limit:
+STATISTICS = 0.15  # for what is fitted to the corpus without training
+FEATURES = 0.2  # for the features of corpus and queries
 
 
 def part_for_statistics(task: TrainingTask, fit: Callable[[EventSequences], object]) -> EventSequences:
-    """Return the part of the corpus that tables and bank are fitted on; `fit` fits the tables, half of the work."""
+    """Return the part of the corpus that tables and bank are fitted to.
+
+    `fit` fits the tables, which is half of the work; it is called to measure how long that takes.
+    """
     corpus = task.given_corpus
     if task.max_seconds is None or len(corpus) <= TIMED:
         return corpus
@@ -40,7 +43,7 @@ def part_for_statistics(task: TrainingTask, fit: Callable[[EventSequences], obje
 def affordable(
     task: TrainingTask, size: int, versions: int, features: Callable[[EventSequences], object]
 ) -> TrainingTask:
-    """Return the task with as many sequences as memory has room and the budget has time for.
+    """Return the task with as many sequences as there is memory and time for.
 
     A sequence has `versions` vectors of `size` numbers; `features` computes one of them.
     """
