@@ -36,7 +36,7 @@ def part_for_statistics(task: TrainingTask, fit: Callable[[EventSequences], obje
     rows = some_rows(np.arange(len(corpus)), max(TIMED, int(STATISTICS * task.max_seconds / seconds)), rng)
     if len(rows) == len(corpus):
         return corpus
-    remark(f"the time limit: tables are fitted to {len(rows):,} of {len(corpus):,} sequences")
+    remark(f"the time limit: fitting tables to {len(rows):,} of {len(corpus):,} sequences")
     return corpus[rows]
 
 
@@ -50,7 +50,7 @@ def affordable(
     rng = np.random.default_rng([task.seed, 7])
     rows, queries = affordable_rows(len(task.corpus), size, versions, rng), task.queries
     if len(rows) < len(task.corpus):
-        remark(f"memory: {len(rows):,} of {len(task.corpus):,} sequences are learned from")
+        remark(f"memory: learning from {len(rows):,} of {len(task.corpus):,} sequences")
     labels = None if len(rows) == len(task.corpus) else task.relevance.select_corpus(rows)
     if task.max_seconds is not None:
         seconds = _seconds_each(features, task.corpus[some_rows(rows, TIMED, rng)])
@@ -62,8 +62,8 @@ def affordable(
             labels = task.relevance.select_queries(asked).select_corpus(rows)
             queries = queries[asked]
             remark(
-                f"the time limit: {len(rows):,} of {len(task.corpus):,} sequences and {len(asked):,} of "
-                f"{len(wanted[0]) + len(wanted[1]):,} queries are learned from"
+                f"the time limit: learning from {len(rows):,} of {len(task.corpus):,} sequences and {len(asked):,} of "
+                f"{len(wanted[0]) + len(wanted[1]):,} queries"
             )
     if labels is None:
         return task
