@@ -219,38 +219,18 @@ def findings(measured: Measured) -> list[Finding]:
 
 
 def _draw(found: Curves, folder: Path) -> None:
-    names = list(dict.fromkeys(data for data, _, _ in found))
-    figure, axes = drawing.panels(len(names), height=3.3)
-    for axis, data in zip(axes, names, strict=True):
+    def panel(axis: Axes, data: str) -> None:
         for place, way in enumerate(WAYS):
-            _line(axis, found.get((data, "self", way), []), place, NAMES[way])
+            shown = [one for one in found.get((data, "self", way), []) if one["compared"] > 0]
+            if shown:
+                x, y = [1 / one["compared"] for one in shown], [100 * one["nDCG@10 buckets"] for one in shown]
+                drawing.curve(axis, x, y, place, NAMES[way])
         for one in found.get((data, "self", "exhaustive"), []):
-            axis.plot(
-                1, 100 * one["nDCG@10 buckets"], "*", color="#B00020", markersize=14, zorder=5, label="exhaustive"
-            )
-            if "nDCG@10 cross" in one:
-                axis.plot(
-                    1,
-                    100 * one["nDCG@10 cross"],
-                    "x",
-                    color="#B00020",
-                    markersize=8,
-                    zorder=5,
-                    label="then cross",
-                )
-        axis.set_xscale("log")
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.set_title(data, fontsize=11)
-        axis.set_xlabel("times fewer comparisons", fontsize=9)
-        axis.set_ylabel("nDCG@10", fontsize=9)
-    drawing.legend(figure, drawing.named_lines(axes), columns=3)
-    drawing.save(figure, folder, "algorithm")
+            for measure, sign, size, name in (("buckets", "*", 14, "exhaustive"), ("cross", "x", 8, "then cross")):
+                if (value := one.get(f"nDCG@10 {measure}")) is not None:
+                    axis.plot(1, 100 * value, sign, color=drawing.EXHAUSTIVE, markersize=size, zorder=5, label=name)
+        drawing.logarithmic(axis)
+        drawing.label_axes(axis, "times fewer comparisons", "nDCG@10")
 
-
-def _line(axis: Axes, points: list[Point], place: int, name: str) -> None:
-    shown = [one for one in points if one["compared"] > 0]
-    if shown:
-        marker, size = drawing.MARKERS[place]
-        x, y = [1 / one["compared"] for one in shown], [100 * one["nDCG@10 buckets"] for one in shown]
-        axis.plot(x, y, color=drawing.COLOURS[place], linestyle=drawing.DASHES[place], marker=marker,
-                  markersize=size, linewidth=1.3, label=name)  # fmt: skip
+    names = list(dict.fromkeys(data for data, _, _ in found))
+    drawing.draw(folder, "algorithm", names, panel, height=3.3, legend_columns=3)

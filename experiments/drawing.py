@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -19,6 +20,7 @@ COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
     *("#D55E00", "#000000", "#8C8C8C", "#5D3A9B", "#7A7A00"),
 )
+EXHAUSTIVE = "#B00020"  # the colour of exhaustive search, which the curves are compared with
 #: Shapes with the sizes at which they look equally large, and dashes that differ without colour.
 MARKERS = (
     *(("o", 5.5), ("s", 5.0), ("^", 6.0), ("D", 5.0), ("v", 6.0)),
@@ -36,6 +38,29 @@ DASHES: tuple[tuple[int, tuple[float, ...]], ...] = (
     (0, (12, 2, 3, 2)),
     (0, (2, 2, 8, 2)),
 )
+
+
+def draw(
+    folder: Path,
+    file: str,
+    names: Sequence[str],
+    panel: Callable[[Axes, str], None],
+    *,
+    height: float = 3.1,
+    title_size: float = 11,
+    legend_columns: int = 4,
+    named: Mapping[str, Artist] | None = None,
+) -> None:
+    """Draw and save a figure with one panel per name, such as a data set, and one legend for all panels.
+
+    `panel` fills in the panel of a name. The legend has the lines of all panels, or what is `named`.
+    """
+    figure, axes = panels(len(names), height=height)
+    for axis, name in zip(axes, names, strict=True):
+        panel(axis, name)
+        axis.set_title(name, fontsize=title_size)
+    legend(figure, named_lines(axes) if named is None else named, legend_columns)
+    save(figure, folder, file)
 
 
 def panels(number: int, columns: int = 3, width: float = 4.0, height: float = 3.1) -> tuple[Figure, list[Axes]]:
@@ -71,6 +96,25 @@ def legend(figure: Figure, named: Mapping[str, Artist], columns: int = 4) -> Non
 def named_lines(axes: Sequence[Axes]) -> dict[str, Artist]:
     """Return the lines of all panels by name, each once."""
     return {name: handle for axis in axes for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)}
+
+
+def curve(axis: Axes, x: npt.ArrayLike, y: npt.ArrayLike, place: int, name: str, **more: Any) -> None:
+    """Draw a curve in the colour, dashes and markers of its place in the legend; `more` is for matplotlib."""
+    marker, size = MARKERS[place]
+    look = {"linewidth": 1.3, "markersize": size} | more
+    axis.plot(x, y, color=COLOURS[place], linestyle=DASHES[place], marker=marker, label=name, **look)
+
+
+def label_axes(axis: Axes, x: str, y: str, size: float = 9) -> None:
+    """Say what the two axes of a panel are."""
+    axis.set_xlabel(x, fontsize=size)
+    axis.set_ylabel(y, fontsize=size)
+
+
+def logarithmic(axis: Axes) -> None:
+    """Make the horizontal axis logarithmic, with plain numbers."""
+    axis.set_xscale("log")
+    axis.xaxis.set_major_formatter("{x:g}")
 
 
 def short_unit(largest: float, unit: str) -> tuple[float, str]:

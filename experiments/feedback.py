@@ -14,8 +14,6 @@ with probability 0.1. The judgements go through the index's own store.
 from __future__ import annotations
 
 import argparse
-import tempfile
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -29,22 +27,16 @@ from experiments.markdown import MISSING, NOTHING, number, table
 from experiments.measured import Measured
 from experiments.plan import Fit, View
 from experiments.result_cells import Result
-from neuroseqret.data.relevance import Relevance
-from neuroseqret.data.sequences import EventSequence, EventSequences
-from neuroseqret.evaluation.protocol import RankingTask, make_task
-from neuroseqret.feedback.judgements import Judgements
-from neuroseqret.feedback.labels import labels_of
-from neuroseqret.feedback.rocchio import refined
-from neuroseqret.measures.ranking_measures import average_precision
-from neuroseqret.methods.registry import make
-from neuroseqret.models.base import Embedder, RelevanceModel
+from experiments.simulated_judges import FIRST, LOOKED_AT, at_once, first_model, learned, mean_ap
+from neuroseqret.evaluation.protocol import make_task
+from neuroseqret.models.base import Embedder
 from neuroseqret.training.budget import of_processor_time
 
 DATA = ("sports", "health")
-FIRST = "histogram"
 LEARNERS = ("histogram-metric", "self")
 MOVED = (FIRST, "self")
-LOOKED_AT, JUDGED, NOISE = 10, (0, 1, 3, 10), (0.0, 0.1)
+JUDGED = (0, 1, 3, 10)  # queries per group that judges look at
+NOISE = (0.0, 0.1)  # shares of their words that are wrong
 
 
 def measure(lab: Lab) -> None:
@@ -66,13 +58,17 @@ def measure(lab: Lab) -> None:
 
 
 def _plan(seeds: int, sets: list[str]) -> Iterator[tuple[int, tuple[int, float], str, str]]:
-    """Yield what is learned, the first seed of everything first; nothing judged cannot be judged wrongly."""
-    ways = [(judged, noise) for judged in JUDGED for noise in NOISE if judged or not noise]
+    """Yield what is learned, the first seed of everything first."""
     for seed in range(seeds):
         for method in LEARNERS:
-            for way in ways:
+            for way in _ways():
                 for data in sets:
                     yield seed, way, method, data
+
+
+def _ways() -> list[tuple[int, float]]:
+    """Return how many queries are judged, and with which noise; without judgements none of them is wrong."""
+    return [(judged, noise) for judged in JUDGED for noise in NOISE if judged or not noise]
 
 
 def _config(lab: Lab, fit: Fit, part: str, **more: Any) -> dict[str, Any]:
@@ -89,96 +85,6 @@ def _look(lab: Lab, fit: Fit) -> Result:
 def _fitted(lab: Lab, fit: Fit, judged: int, noise: float) -> Result:
     with of_processor_time():
         return learned(lab.task(fit, View()), fit.method, judged, noise, fit.seed, lab.max_seconds)
-
-
-# ---------------------------------------------------------------- learned
-
-
-def learned(
-    task: RankingTask, method: str, judged: int, noise: float, seed: int, max_seconds: float | None = None
-) -> Result:
-    """Return the MAP of a model fitted to the judgements of some queries per group, and how many there were."""
-    bare = task.corpus.without_columns("group")
-    model, queries, relevance, judgements = make(method, "default"), None, None, 0
-    with tempfile.TemporaryDirectory() as folder:
-        if judged:
-            index = nsr.Index.create(_first(task.corpus), Path(folder) / "index", bare)
-            judge(index, task, judged, noise, seed)
-            labels = labels_of(index, bare)
-            queries, relevance, judgements = labels.queries, labels.relevance, labels.judgements
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of few labels, or none
-            model.fit(queries, bare, relevance, seed=seed, max_seconds=max_seconds)
-    return {"AP": round(points(_scores(model, task), task.relevance), 3), "judgements": judgements}
-
-
-def judge(index: nsr.Index, task: RankingTask, number: int, noise: float, seed: int) -> None:
-    """Store what judges say about the hits of some queries per group; none of them is a test query."""
-    rng, kept, queries = np.random.default_rng(seed), Judgements(index.folder), task.training_queries
-    groups, split = (np.array(queries.column(name).to_pylist()) for name in ("group", "split"))  # type: ignore[union-attr]
-    row_of = {name: row for row, name in enumerate(task.training_corpus.ids.to_pylist())}
-    for group in np.unique(groups):
-        for row in rng.permutation(np.flatnonzero((groups == group) & (split != "test")))[:number].tolist():
-            query, relevant = queries[row], set(task.training_relevance.of(row).tolist())
-            hits = index.search(query, LOOKED_AT, unknown_marks="keep")
-            said = [(hit.id, _said(row_of[hit.id] in relevant, noise, rng)) for hit in hits]
-            kept.append(_shown(query), said)
-
-
-def _first(corpus: EventSequences) -> Embedder:
-    made = make(FIRST, "default").fit(None, corpus.without_columns("group"))
-    assert isinstance(made, Embedder)
-    return made
-
-
-def _said(truth: bool, noise: float, rng: np.random.Generator) -> bool:
-    return bool(truth) != (rng.random() < noise)
-
-
-def _shown(query: EventSequence) -> dict[str, Any]:
-    marks = query.marks.tolist() if query.mark_names is None else [query.mark_names[mark] for mark in query.marks]
-    return {"id": query.id, "times": query.times.tolist(), "marks": marks}
-
-
-def _scores(model: RelevanceModel, task: RankingTask) -> np.ndarray:
-    return model.score(task.queries, task.corpus, unknown_marks="keep")
-
-
-def points(scores: np.ndarray, relevance: Relevance) -> float:
-    """Return MAP in points."""
-    return 100 * float(np.nanmean(average_precision(scores, relevance)))
-
-
-# ---------------------------------------------------------------- at once
-
-
-def at_once(model: Embedder, task: RankingTask, noise: float) -> Result:
-    """Return MAP of what was not judged: as it was, moved towards the good hits, and also away from the others."""
-    rng = np.random.default_rng(0)
-    queries = model.embed(task.queries, "query", unknown_marks="keep")
-    rows = model.embed(task.corpus, "corpus", unknown_marks="keep")
-    as_query = model.as_query(rows)
-    sums, worse = np.zeros(3), np.zeros(2, int)
-    counted = 0
-    for at, query in enumerate(queries):
-        best = np.argsort(-(rows @ query), kind="stable")[:LOOKED_AT]
-        said = np.array([_said(bool(np.isin(row, task.relevance.of(at))), noise, rng) for row in best])
-        left = np.ones(len(rows), bool)
-        left[best] = False
-        rest = task.relevance.select_queries(np.array([at])).select_corpus(left)
-        if not rest.counts[0]:
-            continue
-        good, bad = as_query[best[said]], as_query[best[~said]]
-        moved = [query, refined(query, good), refined(query, good, bad)]
-        values = [points((rows[left] @ vector)[None], rest) for vector in moved]
-        sums, counted = sums + values, counted + 1
-        worse += [values[1] < values[0] - 1e-9, values[2] < values[0] - 1e-9]
-    plain, towards, both = (sums / max(counted, 1)).round(3).tolist()
-    counts = {"worse_towards": int(worse[0]), "worse_both": int(worse[1]), "queries": counted}
-    return {"plain": plain, "towards": towards, "both": both, **counts}
-
-
-# ---------------------------------------------------------------- tables
 
 
 def report(measured: Measured, figures: Path | None = None) -> str:
@@ -208,7 +114,7 @@ def _learned_table(found: list[tuple[dict[str, Any], Result]]) -> str:
     for config, result in found:
         key = config["data"], config["method"], config["judged"], config["noise"]
         cells.setdefault(key, []).append(result)
-    columns = [(judged, noise) for judged in JUDGED for noise in NOISE if judged or not noise]
+    columns = _ways()
     head = ["data", "model", "judgements"]
     head += ["none" if not judged else f"{judged}{', 10 %' if noise else ''}" for judged, noise in columns]
     lines = []
@@ -239,9 +145,6 @@ def _moved_table(found: list[tuple[dict[str, Any], Result]]) -> str:
     return table(head, lines, text=3)
 
 
-# ---------------------------------------------------------------- simulated data
-
-
 def main() -> None:
     """Measure on simulated data and print one line per figure."""
     parser = argparse.ArgumentParser(description="How much feedback of simulated judges helps, on simulated data.")
@@ -251,8 +154,8 @@ def main() -> None:
     assert data.queries is not None
     task = make_task(data.queries, data.corpus)
     print(f"{len(task.corpus):,} sequences, {len(task.queries)} test queries, MAP in points; {given.seeds} seeds")
-    first = _first(task.corpus)
-    print(f"no feedback: {points(_scores(first, task), task.relevance):.1f}")
+    first = first_model(task.corpus)
+    print(f"no feedback: {mean_ap(first, task):.1f}")
     for noise in NOISE:
         for judged in JUDGED[1:]:
             runs = [learned(task, LEARNERS[0], judged, noise, seed) for seed in range(given.seeds)]

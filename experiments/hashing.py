@@ -194,36 +194,28 @@ def _above(
 
 
 def _draw(found: Curves, folder: Path) -> None:
-    names = list(dict.fromkeys(data for data, _ in found))
-    figure, axes = drawing.panels(len(names), height=3.3)
-    for axis, data in zip(axes, names, strict=True):
-        _panel(axis, {way: points for (d, way), points in found.items() if d == data})
-        axis.set_title(data, fontsize=11)
-        axis.set_xscale("log")
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.set_xlim(left=0.8)
-        axis.margins(y=0.08)
-        axis.set_xlabel("times fewer comparisons", fontsize=9)
-    drawing.legend(figure, drawing.named_lines(axes))
-    drawing.save(figure, folder, "hashing")
+    def panel(axis: Axes, data: str) -> None:
+        _curves(axis, {way: points for (d, way), points in found.items() if d == data})
+
+    drawing.draw(folder, "hashing", list(dict.fromkeys(data for data, _ in found)), panel, height=3.3)
 
 
-def _panel(axis: Axes, ways: dict[str, list[Point]]) -> None:
+def _curves(axis: Axes, ways: dict[str, list[Point]]) -> None:
     whole = at_share(ways.get("exhaustive", []), 1)
     relative = whole > 0  # False while exhaustive search is not measured: there is nothing to compare with
     unit = 100 / whole if relative else 100.0
-    axis.set_ylabel(f"nDCG@10, {'% of exhaustive' if relative else 'points'}", fontsize=9)
     for way, points in ways.items():
         shown = [p for p in points if p["compared"] > 0]
         x = [1 / p["compared"] for p in shown]
         y = [unit * p["nDCG@10"] for p in shown]
         if way == "exhaustive":
-            axis.plot(x, y, "*", color="#B00020", markersize=15, zorder=5, label=NAMES[way])
+            axis.plot(x, y, "*", color=drawing.EXHAUSTIVE, markersize=15, zorder=5, label=NAMES[way])
         else:
-            place = WAYS.index(way) - 1
-            marker, size = drawing.MARKERS[place]
-            axis.plot(x, y, color=drawing.COLOURS[place], linestyle=drawing.DASHES[place], linewidth=1.3, marker=marker,
-                      markersize=size, markevery=_spread(x), label=NAMES[way])  # fmt: skip
+            drawing.curve(axis, x, y, WAYS.index(way) - 1, NAMES[way], markevery=_spread(x))
+    drawing.logarithmic(axis)
+    axis.set_xlim(left=0.8)
+    axis.margins(y=0.08)
+    drawing.label_axes(axis, "times fewer comparisons", f"nDCG@10, {'% of exhaustive' if relative else 'points'}")
 
 
 def _spread(x: list[float]) -> list[int]:

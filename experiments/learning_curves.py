@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from experiments import drawing
 from experiments.lab import SECOND_STAGE, Lab
 from experiments.markdown import MISSING, NOTHING, number, picture, table
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 PRESET = "paper"
 JOINT = 0.85  # share of the budget of `self` that its last phase may take
 SPENT = 0.98  # of its time: later, the time limit ended the training
-
-Curve = list[list[float]]  # seconds, mean loss since the point before, validation MAP
 
 
 def measure(lab: Lab) -> None:
@@ -40,11 +40,10 @@ def report(measured: Measured, figures: Path | None = None) -> str:
         [
             "## Learning curves",
             f"Preset `{PRESET}`, seed 0, corpus seen: MAP of validation queries while it trains, against the CPU "
-            "seconds of the last phase. `self` ranks at most 4,096 corpus sequences; the second stages put lists "
-            "of 10 relevant and 40 random sequences of at most 32 queries in order, so their values cannot be compared "
-            "with those of `self`. "
-            "Training ends by itself when validation has not risen six times in a row at each of three learning rates "
-            "(*converged*), or with the budget.",
+            "seconds of the last phase. `self` ranks at most 4,096 corpus sequences; the second stages put lists of "
+            "10 relevant and 40 random sequences of at most 32 queries in order, so their values cannot be compared "
+            "with those of `self`. Training ends by itself when validation has not risen six times in a row at each of "
+            "three learning rates (*converged*), or with the budget.",
             picture("learning-curves", "Validation MAP against the seconds of training, one panel per data set"),
             "The best validation MAP, the seconds until it was reached, and what ended the training:",
             table(["model", *sets], lines),
@@ -95,20 +94,12 @@ def verdict(measured: Measured) -> str:
 
 
 def _draw(sets: list[str], found: dict[tuple[str, str], Result], folder: Path) -> None:
-    figure, axes = drawing.panels(len(sets), height=2.8)
-    for axis, data in zip(axes, sets, strict=True):
+    def panel(axis: Axes, data: str) -> None:
         for place, name in enumerate(MODELS):
             if (data, name) in found:
-                _curve(axis, found[data, name]["curve"]["points"], place, name)
-        axis.set_title(data, fontsize=11)
-        axis.set_xlabel("CPU seconds of training", fontsize=9)
-        axis.set_ylabel("validation MAP", fontsize=9)
-    drawing.legend(figure, drawing.named_lines(axes))
-    drawing.save(figure, folder, "learning-curves")
+                seconds, _, values = np.array(found[data, name]["curve"]["points"]).T
+                small = 0.6 * drawing.MARKERS[place][1]
+                drawing.curve(axis, seconds, 100 * values, place, name, markersize=small)
+        drawing.label_axes(axis, "CPU seconds of training", "validation MAP")
 
-
-def _curve(axis: Axes, points: Curve, place: int, name: str) -> None:
-    seconds, _, values = zip(*points, strict=True)
-    marker, size = drawing.MARKERS[place]
-    axis.plot(seconds, [100 * value for value in values], color=drawing.COLOURS[place], linestyle=drawing.DASHES[place],
-              marker=marker, markersize=0.6 * size, linewidth=1.3, label=name)  # fmt: skip
+    drawing.draw(folder, "learning-curves", sets, panel, height=2.8)

@@ -12,6 +12,7 @@ from neuroseqret.data.sequences import FloatArray
 
 MISSING = "–"
 NOTHING = "Not measured yet."
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,16 @@ def picture(name: str, alt: str) -> str:
 def of(part: int, whole: int) -> str:
     """Return `3 of 8`."""
     return f"{part} of {whole}"
+
+
+def word(count: int) -> str:
+    """Return a small number as a word."""
+    return WORDS[count] if count < len(WORDS) else str(count)
+
+
+def of_in_words(part: int, whole: int) -> str:
+    """Return `three of eight`, or `all eight`."""
+    return f"all {word(whole)}" if part == whole else f"{word(part)} of {word(whole)}"
 
 
 def counted(counts: Mapping[str, tuple[int, int]], what: str = "sets") -> str:

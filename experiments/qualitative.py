@@ -110,10 +110,9 @@ def _draw(shown: dict[str, Result], folder: Path) -> None:
             axis.yaxis.set_minor_locator(NullLocator())
             axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             axis.set_ylim(low / 2.2, high * 1.6)
-            axis.set_xlabel("event", fontsize=8)
+            drawing.label_axes(axis, "event", f"gap, {unit}" if place == 0 else "", size=8)
             tick = "" if place == 0 else "✓ relevant" if one["relevant"] else "✗ not relevant"
             axis.set_title(f"{data}: query" if place == 0 else f"hit {place}: {tick}", fontsize=8)
-        lanes[0].set_ylabel(f"gap, {unit}", fontsize=8)
         beside = lanes[len(sequences) - 1]
         signs = drawing.named_lines(lanes)
         wanted = [_mark_name(result["mark_names"], mark) for mark in (*sorted(frequent), None)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from experiments.markdown import NOTHING, Finding, counted, listed, number, perc
 from experiments.measured import Measured, Row, label, row_fit
 from experiments.plan import View
 from neuroseqret.data.sequences import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROWS: tuple[Row, ...] = (("self", "default"), ("cross", "default"))
 PAPER = ("rank-sahp", "rank-thp")  # the best baselines of the paper
@@ -85,33 +89,32 @@ def findings(measured: Measured) -> list[Finding]:
 def _draw(found: dict[tuple[str, Row, str], FloatArray], folder: Path) -> None:
     from matplotlib.lines import Line2D
 
-    names = list(dict.fromkeys(data for data, _, _ in found))
     colours = dict(zip(dict.fromkeys(baseline for _, _, baseline in found), drawing.COLOURS, strict=False))
     # The lines of the two models often lie on each other: the first is light, so that the second is visible.
     looks: list[tuple[tuple[float, Sequence[float]], float]] = [((0, ()), 0.45), ((0, (3, 2)), 1.0)]
     styles = dict(zip(ROWS, looks, strict=True))
-    figure, axes = drawing.panels(len(names), height=3.3)
-    for axis, data in zip(axes, names, strict=True):
+
+    def panel(axis: Axes, data: str) -> None:
         axis.axhline(0, color="0.6", linewidth=0.8)
         ours = {key: gain for key, gain in found.items() if key[0] == data}
         for (_, row, baseline), gain in ours.items():
             share = 100 * (np.arange(len(gain)) + 0.5) / len(gain)
             dashes, strength = styles[row]
             axis.plot(share, gain, color=colours[baseline], linestyle=dashes, alpha=strength, linewidth=1.8)
-        axis.set_title(data, fontsize=11)
-        axis.set_xlabel("queries, % (sorted by gain)", fontsize=9)
-        axis.set_ylabel("gain in AP, points", fontsize=9)
+        gained = "gain in AP, points"
         if _is_spike(np.concatenate(list(ours.values()))):
             axis.set_yscale("symlog", linthresh=NEAR)
             axis.yaxis.set_major_formatter("{x:g}")
-            axis.set_ylabel(f"gain in AP, points (log beyond ±{NEAR:g})", fontsize=9)
+            gained += f" (log beyond ±{NEAR:g})"
+        drawing.label_axes(axis, "queries, % (sorted by gain)", gained)
+
     named = {
         f"{label(row)}": Line2D([], [], color="black", linestyle=dashes, alpha=strength, linewidth=1.8)
         for row, (dashes, strength) in styles.items()
     }
     named |= {f"against {name}": Line2D([], [], color=colour, linewidth=4) for name, colour in colours.items()}
-    drawing.legend(figure, named)
-    drawing.save(figure, folder, "queries")
+    names = list(dict.fromkeys(data for data, _, _ in found))
+    drawing.draw(folder, "queries", names, panel, height=3.3, named=named)
 
 
 def _is_spike(gains: FloatArray) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from neuroseqret.baselines.point_process import PointProcessSettings
 from neuroseqret.evaluation.scoring import answer
 from neuroseqret.models.presets import DEFAULT
 from neuroseqret.training.loop_settings import LoopSettings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DATA = ("sports", "health", "audio")
 METHODS = ("self", "histogram-metric", "gru", "rank-rmtpp", "rank-sahp", "rank-thp")
@@ -131,29 +134,16 @@ def _lead(measured: Measured) -> str:
 
 
 def _draw(shown: dict[str, dict[str, list[tuple[float, float, float]]]], folder: Path) -> None:
-    figure, axes = drawing.panels(len(shown))
-    for axis, (data, found) in zip(axes, shown.items(), strict=True):
-        for place, (method, points) in enumerate(found.items()):
+    def panel(axis: Axes, data: str) -> None:
+        for place, (method, points) in enumerate(shown[data].items()):
             if points:
                 _, spent, aps = np.array(points).T
                 order = np.argsort(spent)
-                marker, size = drawing.MARKERS[place]
-                axis.plot(
-                    spent[order],
-                    aps[order],
-                    color=drawing.COLOURS[place],
-                    linestyle=drawing.DASHES[place],
-                    marker=marker,
-                    markersize=size,
-                    label=method,
-                )
-        axis.set_xscale("log")
-        axis.set_title(data, fontsize=10)
-        axis.set_xlabel("CPU seconds of training", fontsize=9)
-        axis.set_ylabel("MAP", fontsize=9)
+                drawing.curve(axis, spent[order], aps[order], place, method, linewidth=1.5)
+        drawing.logarithmic(axis)
         low, high = axis.get_xlim()
         axis.set_xticks([tick for tick in TICKS if low <= tick <= high], minor=False)
-        axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter("")
-    drawing.legend(figure, drawing.named_lines(axes))
-    drawing.save(figure, folder, "training-time")
+        drawing.label_axes(axis, "CPU seconds of training", "MAP")
+
+    drawing.draw(folder, "training-time", list(shown), panel, title_size=10)

@@ -42,6 +42,18 @@ def test_groups_equal_the_comparison_of_all_with_all(queries, corpus):
             assert np.flatnonzero(relevance.labels == label).tolist() == wanted[query]
 
 
+@given(batches, batches, st.integers(0, 5))
+def test_queries_that_follow_others_keep_their_answers(queries, corpus, first):
+    whole = Relevance.from_groups(queries, corpus)
+    before, after = whole.select_queries(np.arange(len(queries))[:first]), np.arange(len(queries))[first:]
+    both = before.followed_by(whole.select_queries(after))
+    assert rows_of(both) == rows_of(whole)
+    assert both.query_labels.tolist() == whole.query_labels.tolist()
+    without_labels = before.followed_by(Relevance.of_table(whole.matrix(after)))
+    assert rows_of(without_labels) == rows_of(whole)
+    assert without_labels.labels is without_labels.query_labels is None
+
+
 @given(batches, batches, st.data())
 def test_selections_equal_the_relevance_of_the_selected(queries, corpus, data):
     relevance = Relevance.from_groups(queries, corpus)

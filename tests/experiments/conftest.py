@@ -6,7 +6,9 @@ import pytest
 
 from experiments import result_cells as module
 from experiments.measured import Measured
-from fake_cells import everything
+from experiments.plan import Fit, View
+from experiments.result_cells import ResultCells
+from fake_cells import everything, put, ranking
 from neuroseqret.readers.data_folder import write_folder
 from simulated import simulate
 
@@ -27,6 +29,21 @@ def full(tmp_path_factory):
 @pytest.fixture(scope="session")
 def measured(full):
     return Measured(full)
+
+
+@pytest.fixture
+def by_hand(tmp_path):
+    """One data set: histogram 0.4, self 0.6 and 0.7, self (paper-literal) 0.2, cross just above self, gru failed."""
+    cells, n = ResultCells(tmp_path), 60
+    put(cells, Fit(data="toy", method="random"), View(), ranking([0.1] * n))
+    put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * n))
+    put(cells, Fit(data="toy", method="self", seed=0), View(), ranking([0.6] * n))
+    put(cells, Fit(data="toy", method="self", seed=1), View(), ranking([0.7] * n))
+    put(cells, Fit(data="toy", method="self", preset="paper-literal"), View(), ranking([0.2] * n))
+    put(cells, Fit(data="toy", method="cross"), View(), ranking([0.66] * n))
+    put(cells, Fit(data="toy", method="hash-cross"), View(), ranking([0.6] * n))
+    put(cells, Fit(data="toy", method="gru"), View(), {"error": "did not learn"})
+    return Measured(cells)
 
 
 @pytest.fixture(scope="session")

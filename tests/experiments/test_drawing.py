@@ -40,6 +40,24 @@ def test_the_legend_takes_the_panel_that_is_left():
     assert not figure.legends
 
 
+def test_a_figure_has_one_panel_per_name_and_one_legend(monkeypatch, tmp_path):
+    saved = []
+    monkeypatch.setattr(drawing, "save", lambda figure, folder, file: saved.append((figure, folder / file)))
+
+    def panel(axis, name):
+        drawing.curve(axis, [1, 10], [0, len(name)], 0, "line")
+        drawing.logarithmic(axis)
+        drawing.label_axes(axis, "x", "y")
+
+    drawing.draw(tmp_path, "file", ["one", "three"], panel)
+    ((figure, place),) = saved
+    assert place == tmp_path / "file"
+    assert [axis.get_title() for axis in figure.axes] == ["one", "three"]
+    assert [line.get_ydata()[1] for axis in figure.axes for line in axis.lines] == [3, 5]
+    assert {(axis.get_xscale(), axis.get_xlabel(), axis.get_ylabel()) for axis in figure.axes} == {("log", "x", "y")}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line"]
+
+
 def test_a_few_large_gains_make_a_logarithmic_axis():
     assert queries._is_spike(np.r_[np.full(95, 0.2), np.full(5, 60.0)])
     assert not queries._is_spike(np.linspace(-40, 80, 100))

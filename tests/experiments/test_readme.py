@@ -7,7 +7,7 @@ import re
 import pytest
 
 from conftest import REPOSITORY
-from experiments import summary
+from experiments import summary, summary_figures
 from experiments.accuracy import NINE
 from experiments.measured import Measured, row_fit
 from experiments.plan import View
@@ -46,7 +46,7 @@ def test_the_page_has_the_results_of_the_cells(committed):
 def test_the_table_has_every_set_and_both_conditions(committed):
     lines = [line.strip("| ").split(" | ") for line in summary.headline_table(committed).splitlines()]
     assert lines[0] == ["MAP", *committed.data]
-    shown = [n for n in summary.SHOWN if n not in ("self", "cross") or n in summary.models(committed)]
+    shown = [n for n in summary.SHOWN if n not in ("self", "cross") or n in summary_figures.models(committed)]
     names = [f"`{name}`" for name in shown] + [summary.NINE_NAME]
     assert [line[0] for line in lines[2:]] == [
         "*corpus not seen in training*",
@@ -56,7 +56,7 @@ def test_the_table_has_every_set_and_both_conditions(committed):
     ]
     for corpus, row in (("unseen", lines[2 + len(names)]), ("seen", lines[3 + 2 * len(names)])):
         for data, cell in zip(committed.data, row[1:], strict=True):
-            best = max(summary.mean(committed, data, name, corpus) for name in NINE)
+            best = max(summary_figures.mean(committed, data, name, corpus) for name in NINE)
             assert cell.strip("*") == f"{best:.1f}"
 
 
@@ -68,11 +68,11 @@ def test_other_cells_give_a_page_of_their_own(measured):
 
 
 def test_a_second_stage_of_fewer_seeds_than_its_first_stage_is_not_in_the_table(committed):
-    if not summary.everywhere(committed, "cross"):
+    if not summary_figures.everywhere(committed, "cross"):
         pytest.skip("cross is not measured on all sets")
     alike = committed.with_seeds({0})
-    assert summary.models(alike) == ["self", "cross"]
+    assert summary_figures.models(alike) == ["self", "cross"]
     assert "| `cross` |" in summary.headline_table(alike)
-    fits = [row_fit(data, ("cross", "default"), corpus) for data in committed.data for corpus in summary.TITLES]
+    fits = [row_fit(data, ("cross", "default"), corpus) for data in committed.data for corpus in summary_figures.TITLES]
     least = min(len(committed.answered(fit, View())) for fit in fits)
-    assert ("cross" in summary.models(committed)) == (least == committed.seeds)
+    assert ("cross" in summary_figures.models(committed)) == (least == committed.seeds)

@@ -19,7 +19,6 @@ from experiments import (
     second_stages,
     standing,
     training_time,
-    troubles,
     unwarping,
 )
 from experiments.markdown import MISSING, NOTHING
@@ -41,21 +40,6 @@ def cell(text: str, row: str, column: str) -> str:
 
 
 # ---------------------------------------------------------------- accuracy
-
-
-@pytest.fixture
-def by_hand(tmp_path):
-    """One data set: histogram 0.4, self 0.6 and 0.7, self (paper-literal) 0.2, cross just above self, gru failed."""
-    cells, n = ResultCells(tmp_path), 60
-    put(cells, Fit(data="toy", method="random"), View(), ranking([0.1] * n))
-    put(cells, Fit(data="toy", method="histogram"), View(), ranking([0.4] * n))
-    put(cells, Fit(data="toy", method="self", seed=0), View(), ranking([0.6] * n))
-    put(cells, Fit(data="toy", method="self", seed=1), View(), ranking([0.7] * n))
-    put(cells, Fit(data="toy", method="self", preset="paper-literal"), View(), ranking([0.2] * n))
-    put(cells, Fit(data="toy", method="cross"), View(), ranking([0.66] * n))
-    put(cells, Fit(data="toy", method="hash-cross"), View(), ranking([0.6] * n))
-    put(cells, Fit(data="toy", method="gru"), View(), {"error": "did not learn"})
-    return Measured(cells)
 
 
 def test_accuracy_table(by_hand):
@@ -92,42 +76,6 @@ def test_marks_are_corrected_over_all_methods_and_sets(tmp_path):
 def test_the_best_baseline_is_that_of_the_condition(by_hand):
     assert by_hand.baselines("toy", View()) == ["histogram", "random"]
     assert by_hand.baselines("toy", View(protocol="sampled")) == []
-
-
-def test_a_failed_cell_says_why_below_the_tables(by_hand):
-    assert troubles.failures(by_hand) == "Failed:\n\n- gru on toy (1 cell): did not learn"
-    assert troubles.report(by_hand).startswith("### Failed and disturbed runs\n\nFailed:")
-
-
-def test_failed_pieces_are_told_too(tmp_path):
-    cells = ResultCells(tmp_path)
-    piece(cells, "hashing", Fit(data="toy", method="self"), "paper", {"error": "broke"}, way="paper")
-    piece(cells, "runtime", Fit(data="toy", method="self"), "index", {"error": "no room"})
-    assert troubles.failures(Measured(cells)).endswith(
-        "- hashing (paper) on toy (1 cell): broke\n- runtime on toy (1 cell): no room"
-    )
-
-
-def test_nothing_is_told_where_all_is_well(measured):
-    assert troubles.report(measured) == ""
-
-
-def test_fits_that_other_work_disturbed_are_named(tmp_path):
-    cells = ResultCells(tmp_path)
-    for method, cpu in (("gru", 110.0), ("thp", 60.0)):
-        spent = {"fit_seconds": 120.0, "fit_cpu_seconds": cpu}
-        put(cells, Fit(data="toy", method=method), View(), ranking([0.1] * 9) | spent)
-    assert troubles.disturbed(Measured(cells)).endswith("disadvantage: thp on toy (corpus seen, seed 0: 50 %).")
-
-
-def test_a_second_stage_is_disturbed_by_its_own_budget(tmp_path):
-    cells = ResultCells(tmp_path)
-    for seed, first, both in ((0, 75.0, 125.0), (1, 75.0, 133.0)):  # the second stage has 60 s
-        for method, wall, cpu in (("self", first, first), ("cross", both, first + 29.0)):
-            spent = {"fit_seconds": wall, "fit_cpu_seconds": cpu}
-            put(cells, Fit(data="toy", method=method, seed=seed), View(), ranking([0.1] * 9) | spent)
-    found = troubles.disturbed(Measured(cells))
-    assert found.endswith("disadvantage: cross (default) on toy (corpus seen, seed 1: 50 %).")
 
 
 def test_cells_of_other_data_of_the_same_name_are_not_mixed(tmp_path):

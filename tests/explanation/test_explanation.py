@@ -25,8 +25,8 @@ from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
 from neuroseqret.models.cross.second_stage import SecondStage
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.self_attention.projection import Projection
+from neuroseqret.processes.features import WHOLE
 from neuroseqret.processes.local_states import MOST_EVENTS
-from neuroseqret.processes.markov_renewal import WHOLE
 from simulated import simulate_retrieval
 
 SHORT: dict[str, Any] = {"warm_up": {"steps": 2}, "joint": {"steps": 3}, "head": {"steps": 5}, "selection": None}

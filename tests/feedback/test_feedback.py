@@ -159,3 +159,18 @@ def test_fit_learns_from_feedback(judged, tmp_path):
     assert nsr.load(tmp_path / "model").card.unlabelled is False
     refused = call("fit", str(tmp_path / "corpus.parquet"), "--feedback", str(tmp_path / "none"), *options)
     assert refused.returncode == 2
+
+
+def test_judged_queries_keep_a_value_that_is_constant_within_every_sequence(tmp_path):
+    """Readers make one number per sequence of such a column; a model may read it as a value of events."""
+    corpus = nsr.simulate(4, 10, 8, seed=0).corpus.without_columns("group")
+    corpus = corpus.with_column("amount", np.arange(len(corpus), dtype=float)).with_column("note", corpus.ids)
+    index = nsr.Index.create(make("histogram", "default").fit(None, corpus), tmp_path / "index", corpus)
+    ids = corpus.ids.to_pylist()
+    Judgements(index.folder).append({"id": ids[3]}, [(ids[8], True)])
+    (query,) = labels_of(index, corpus).queries
+    assert query.metadata["amount"] == [3.0] * len(query)
+    assert "note" not in query.metadata
+    given = corpus[:1].with_column("amount", ["much"]).with_column("split", ["train"]).with_column("id", ["own"])
+    both = labels_of(index, corpus, given, Relevance.of_table(np.eye(1, len(corpus), dtype=bool))).queries
+    assert both.ids.to_pylist() == ["own", "judged-0"]

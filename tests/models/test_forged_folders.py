@@ -128,3 +128,13 @@ def test_forged_tensors_are_one_line_or_scores_are_finite(name: str, forged: Any
             assert np.isfinite(scores).all(), each
     assert told or forged is not without
     assert not [line for line in told if "\n" in line]
+
+
+def test_a_correction_by_events_without_their_states_is_refused(tmp_path: Path) -> None:
+    state = fitted("cross").to_state()
+    tensors = {name: tensor for name, tensor in state.tensors.items() if "states." not in name}
+    assert len(tensors) < len(state.tensors)
+    card = state.card.model_copy(update={"constants": {**state.card.constants, "event_strength": 1.0}})
+    model_folder.write_state(tmp_path / "model", replace(state, card=card, tensors=tensors))
+    with pytest.raises(UserError, match=r"the local states are missing.*; fit the model"):
+        methods.load(tmp_path / "model")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.processes.convolution_bank import POOLINGS, ConvolutionBank
-from neuroseqret.processes.markov_renewal import log_gaps
+from neuroseqret.processes.event_classes import log_gaps
 
 
 def bank_statistics(bank: ConvolutionBank, sequences: EventSequences) -> npt.NDArray[np.float64]:

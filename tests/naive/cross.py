@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroseqret.processes.markov_renewal import log_gaps
+from neuroseqret.processes.event_classes import log_gaps
 
 
 def cross_attention(corpus: Any, query: Any, *weights: Any, causal: bool = False) -> Any:

@@ -7,9 +7,12 @@ from functools import cache
 import numpy as np
 
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.models.cross.cross_attention import CrossAttention
 from neuroseqret.models.self_attention.model import SelfAttention
 
 GROUPS = 5
+
+QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
 
 
 @cache
@@ -60,3 +63,10 @@ def awkward() -> EventSequences:
         ],
         mark_names=[f"m{k}" for k in range(100)],
     )
+
+
+@cache
+def fitted(preset: str) -> CrossAttention:
+    """A second stage of a preset that took a few steps."""
+    queries, corpus = small_set()
+    return CrossAttention(preset, first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)

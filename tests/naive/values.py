@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from neuroseqret.data.sequences import EventSequences
-from neuroseqret.processes.markov_renewal import log_gaps
+from neuroseqret.processes.event_classes import log_gaps
 from neuroseqret.processes.value_tables import MOST_MARKS, ValueTables
 
 

@@ -11,8 +11,8 @@ import strategies  # noqa: F401  (its profile has no deadline)
 from naive.cross import gain, pairs_of_table, table_cells
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.processes.conditioned_tables import ConditionedTables
+from neuroseqret.processes.event_classes import PARTS_OF_WINDOW
 from neuroseqret.processes.event_tables import TABLES, EventTables, Table
-from neuroseqret.processes.markov_renewal import PARTS_OF_WINDOW
 from neuroseqret.processes.time_scale import TimeScale
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from neuroseqret.training import progress
+from neuroseqret.training import bars, progress
 from neuroseqret.training.progress import Following, ProgressDisplay, track
 
 DONE = "training the metric: done, 100 of 400 steps in 5.0 s, loss 0.500, best validation 0.2500"
@@ -66,7 +66,7 @@ def test_hardly_any_steps_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SILENT", 0.0)
+    monkeypatch.setattr(bars, "_SILENT", 0.0)
     shown()
     assert capsys.readouterr().err.startswith(
         "training the metric: 50%, step 100, loss 0.500, best validation 0.2500, about 5 s left\n"
@@ -121,7 +121,7 @@ def test_a_notebook_gets_a_bar_that_becomes_a_line(monkeypatch: pytest.MonkeyPat
     display = pytest.importorskip("IPython.display")
     kernel = type("ZMQInteractiveShell", (), {})()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: kernel, display=display))
-    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(bars, "_PAUSE", 0.0)
     contents: list[str] = []
 
     class Handle:

@@ -3,6 +3,7 @@
 - `sequences.py`: `EventSequences`, many sequences as columns
 - `sequence.py`: `EventSequence`, one of them
 - `columns.py`: the Arrow columns behind them: types, order, conversion
+- `stored_meaning.py`: mark names and time unit stored with the columns
 - `equality.py`: comparison by value and fingerprints
 - `frames.py`: conversion to pandas and polars
 - `validation.py`: what is wrong with sequences, with place and remedy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,12 +24,9 @@ CANONICAL = {
     "group": STRING,
 }
 REQUIRED = ("id", "times", "marks")
-#: Key in the metadata of the Arrow schema that holds mark names and time unit, as JSON.
-MEANING_KEY = b"neuroseqret"
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-NamesAndUnit = tuple[tuple[str, ...] | None, str | None]
 
 
 def one_chunk(table: pa.Table) -> pa.Table:
@@ -269,6 +265,17 @@ def as_column(name: str, values: Any) -> pa.Array:
     return _cast(name, values)
 
 
+def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
+    """Return the table with a column added or replaced."""
+    column = as_column(name, values)
+    if len(column) != table.num_rows:
+        problem = f"column {name!r} has {len(column)} values for {table.num_rows} sequences"
+        raise DataError(problem, remedy="give one value per sequence")
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
 def is_plain_list(type_: pa.DataType) -> bool:
     return pa.types.is_list(type_) or pa.types.is_large_list(type_)
 
@@ -279,37 +286,3 @@ def joined_tables(tables: Sequence[pa.Table]) -> pa.Table:
         return one_chunk(in_order(pa.concat_tables(tables, promote_options="default")))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise DataError(f"columns do not fit together ({error})", remedy="convert or drop the column") from error
-
-
-def with_meaning(table: pa.Table, mark_names: Sequence[str] | None, time_unit: str | None) -> pa.Table:
-    """Return the table with mark names and time unit in the metadata of its schema."""
-    text = json.dumps({"mark_names": mark_names, "time_unit": time_unit}, ensure_ascii=False)
-    return table.replace_schema_metadata({MEANING_KEY: text.encode()})
-
-
-def meaning_of(table: pa.Table) -> NamesAndUnit:
-    """Return the mark names and the time unit that `with_meaning` stored, None for what is missing."""
-    text = (table.schema.metadata or {}).get(MEANING_KEY)
-    if text is None:
-        return None, None
-    try:
-        found = json.loads(text)
-        names, unit = found.get("mark_names"), found.get("time_unit")
-        return None if names is None else tuple(map(str, names)), None if unit is None else str(unit)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"the entry {MEANING_KEY.decode()!r} of the schema is damaged ({error})", remedy="write the table again"
-        ) from error
-
-
-def one_meaning(meanings: Sequence[NamesAndUnit]) -> NamesAndUnit:
-    """Return the mark names and the time unit that all parts share; raise a `DataError` if they differ."""
-    if not meanings:
-        return None, None
-    names, unit = meanings[0]
-    for other_names, other_unit in meanings[1:]:
-        if other_names != names:
-            raise DataError(f"mark names differ: {names} and {other_names}", remedy="number the marks alike")
-        if other_unit != unit:
-            raise DataError(f"time units differ: {unit} and {other_unit}", remedy="convert one of them")
-    return names, unit

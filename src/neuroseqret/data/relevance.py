@@ -57,6 +57,12 @@ class Relevance:
         return digest.hexdigest()
 
     @classmethod
+    def of_table(cls, table: npt.NDArray[np.bool_]) -> Relevance:
+        """Make the relevance that `matrix` turns into this table of truth values: (queries, corpus)."""
+        offsets = np.cumsum([0, *table.sum(1)], dtype=np.int64)
+        return cls(offsets, np.nonzero(table)[1], table.shape[1])
+
+    @classmethod
     def from_qrels(
         cls, queries: EventSequence | EventSequences, corpus: EventSequences, qrels: Mapping[str, Mapping[str, int]]
     ) -> Relevance:
@@ -100,6 +106,18 @@ class Relevance:
     def of(self, query: int) -> IntArray:
         """Return the corpus rows relevant to a query, sorted."""
         return self.rows[self.offsets[query] : self.offsets[query + 1]]
+
+    def followed_by(self, other: Relevance) -> Relevance:
+        """Return the relevance of these queries and then of others, against the same corpus.
+
+        It has labels if both have them; the numbers of the groups must then be the same in both.
+        """
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
+        rows = np.concatenate([self.rows, other.rows])
+        if self.query_labels is None or other.query_labels is None:
+            return Relevance(offsets, rows, self.corpus_size)
+        labels = np.concatenate([self.query_labels, other.query_labels])
+        return Relevance(offsets, rows, self.corpus_size, self.labels, labels)
 
     def select_queries(self, queries: npt.NDArray[np.integer | np.bool_]) -> Relevance:
         """Return the relevance of some queries, selected by rows or mask."""

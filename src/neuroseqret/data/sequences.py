@@ -18,13 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.data import columns as arrow
-from neuroseqret.data import equality
+from neuroseqret.data import equality, stored_meaning
 from neuroseqret.data.columns import CANONICAL, STRING, FloatArray, IntArray
 from neuroseqret.data.durations import is_date, span
 from neuroseqret.data.event_columns import EventColumns
 from neuroseqret.data.frames import to_pandas, to_polars
 from neuroseqret.data.sequence import EventSequence, batch_table
-from neuroseqret.errors import DataError
 
 if TYPE_CHECKING:
     import pandas
@@ -94,7 +93,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
 
         Unless they are given, mark names and time unit are those that `to_arrow` stored in the schema.
         """
-        names, unit = arrow.meaning_of(table)
+        names, unit = stored_meaning.meaning_of(table)
         made = cls(
             arrow.canonical_table(table),
             names if mark_names is None else mark_names,
@@ -128,7 +127,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
         from neuroseqret.data.validation import validate_events
 
         rows = [sequences] if isinstance(sequences, EventSequence) else list(sequences)
-        made = cls(batch_table(rows), *arrow.one_meaning([(row.mark_names, row.time_unit) for row in rows]))
+        made = cls(batch_table(rows), *stored_meaning.one_meaning([(row.mark_names, row.time_unit) for row in rows]))
         return made if all(row.origin is not None for row in rows) else validate_events(made)
 
     @classmethod
@@ -140,7 +139,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
         parts = [cls.of(batch) for batch in batches]
         if not parts:
             return cls.from_lists([])
-        names, unit = arrow.one_meaning([(p.mark_names, p.time_unit) for p in parts])
+        names, unit = stored_meaning.one_meaning([(p.mark_names, p.time_unit) for p in parts])
         return cls(arrow.joined_tables([p._table for p in parts]), names, unit)
 
     # ---------------------------------------------------------------- inspect
@@ -237,16 +236,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
 
     def with_column(self, name: str, values: Any) -> EventSequences:
         """Return the same sequences with a column added or replaced."""
-        column = arrow.as_column(name, values)
-        if len(column) != len(self):
-            problem = f"column {name!r} has {len(column)} values for {len(self)} sequences"
-            raise DataError(problem, remedy="give one value per sequence")
-        names = self._table.column_names
-        if name in names:
-            table = self._table.set_column(names.index(name), name, column)
-        else:
-            table = self._table.append_column(name, column)
-        return self._like(arrow.canonical_table(table))
+        return self._like(arrow.canonical_table(arrow.with_column(self._table, name, values)))
 
     def without_columns(self, *names: str) -> EventSequences:
         """Return the same sequences without the given columns; names that do not occur are ignored."""
@@ -282,7 +272,7 @@ class EventSequences(EventColumns, Sequence[EventSequence]):
 
     def to_arrow(self) -> pa.Table:
         """Return the Arrow table without a copy, with mark names and time unit in the metadata of its schema."""
-        return arrow.with_meaning(self._table, self.mark_names, self.time_unit)
+        return stored_meaning.with_meaning(self._table, self.mark_names, self.time_unit)
 
     def to_lists(self) -> list[tuple[list[float], list[int]]]:
         """Return (times, marks) pairs as plain lists."""

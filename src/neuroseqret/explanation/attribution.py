@@ -49,7 +49,7 @@ from neuroseqret.models.base import RelevanceModel, Role
 from neuroseqret.models.cross.memory_correction import MemoryCorrection
 from neuroseqret.models.cross.second_stage import SecondStage
 from neuroseqret.models.self_attention.model import SelfAttention
-from neuroseqret.processes.markov_renewal import PARTS
+from neuroseqret.processes.features import PARTS
 from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences
 from neuroseqret.readers.frame import as_table
 

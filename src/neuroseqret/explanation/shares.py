@@ -23,7 +23,7 @@ from neuroseqret.models.fixed_features import BANK_SCALE
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.models.self_attention.network import VECTOR_FAR, split_blocks
 from neuroseqret.processes import fisher
-from neuroseqret.processes.markov_renewal import BOTH, MARKS, TIMES, WHOLE
+from neuroseqret.processes.features import BOTH, MARKS, TIMES, WHOLE
 from neuroseqret.processes.time_scale import Inputs
 
 MOST_EVENTS = 2000
@@ -32,7 +32,7 @@ MOST_EVENTS = 2000
 def vector_shares(model: SelfAttention, sequence: EventSequence, role: Role) -> tuple[Tensor, Tensor]:
     """Return shares (events + 1, size) that sum to the sequence's vector, and the kind of each coordinate (size,).
 
-    The last row of the shares belongs to the sequence as a whole. Kinds are indices of `markov_renewal.PARTS`.
+    The last row of the shares belongs to the sequence as a whole. Kinds are indices of `features.PARTS`.
     """
     if len(sequence) > MOST_EVENTS:
         raise UserError(

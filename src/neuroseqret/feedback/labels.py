@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from neuroseqret.data.columns import event_values
 from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.data.splits import ensure_split
@@ -27,7 +26,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.feedback.judgements import StoredJudgement, judgements_of
 from neuroseqret.index import Index
 from neuroseqret.index.view import UnknownId, View
-from neuroseqret.processes.event_values import are_numbers, bare
+from neuroseqret.processes.event_values import bare, has_numbers
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,8 @@ def labels_of(
     stored = judgements_of(index).latest()
     if not stored:
         raise UserError(f"{index.name}: no judgements are stored; give feedback on the page, or by POST /v1/feedback")
-    view, known, reads = index.view(), set(corpus.ids.to_pylist()), _values_of_events(corpus)
+    view, known = index.view(), set(corpus.ids.to_pylist())
+    readable = [name for name in corpus.metadata.column_names if has_numbers(corpus, name)]
     judged: list[EventSequences] = []
     qrels: dict[str, dict[str, int]] = {}
     votes: dict[str, Counter[str]] = {}
@@ -63,7 +63,7 @@ def labels_of(
         sequence = _query(json.loads(text), view) if relevant else None
         if sequence is not None:
             name = f"judged-{len(judged)}"
-            judged.append(bare(sequence, reads).with_column("id", [name]))
+            judged.append(_bare(sequence, readable).with_column("id", [name]))
             qrels[name], votes[name] = relevant, said
     if not judged:
         raise UserError(f"{index.name}: no judgement names a relevant sequence of this corpus; judge more hits first")
@@ -74,12 +74,12 @@ def labels_of(
         return Labels(made, found, used, len(stored) - used)
     before = Relevance.from_groups(queries, corpus) if relevance is None else relevance
     own = ensure_split(queries, seed)
-    own = bare(own, reads).with_column("split", own.column("split"))
+    own = _bare(own, readable).with_column("split", own.column("split"))
     if before.labels is not None and before.query_labels is not None:
         groups = _groups_of(found, before.labels)
         used = sum(len(votes[name]) for name, group in zip(qrels, groups.tolist(), strict=True) if group >= 0)
         made, found = made[groups >= 0], _of_groups(before.labels, groups[groups >= 0])
-    return Labels(EventSequences.concat([own, made]), _joined(before, found), used, len(stored) - used)
+    return Labels(EventSequences.concat([own, made]), before.followed_by(found), used, len(stored) - used)
 
 
 def _by_query(stored: list[StoredJudgement]) -> dict[str, Counter[str]]:
@@ -113,20 +113,9 @@ def _given(query: dict[str, Any], view: View) -> EventSequences:
     return meaning.apply(made, "keep")
 
 
-def _values_of_events(corpus: EventSequences) -> list[str]:
-    """Return the columns with one number per event, which a model may learn from."""
-    found = {name: event_values(corpus.column(name), corpus.lengths) for name in corpus.metadata.column_names}
-    return [name for name, numbers in found.items() if numbers is not None and are_numbers(numbers.type)]
-
-
-def _joined(first: Relevance, second: Relevance) -> Relevance:
-    """Return the relevance of the queries of both, against the same corpus."""
-    offsets = np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]])
-    rows = np.concatenate([first.rows, second.rows])
-    if first.query_labels is None or second.query_labels is None:
-        return Relevance(offsets, rows, first.corpus_size)
-    labels = np.concatenate([first.query_labels, second.query_labels])
-    return Relevance(offsets, rows, first.corpus_size, first.labels, labels)
+def _bare(sequences: EventSequences, readable: list[str]) -> EventSequences:
+    """Return the sequences with those of the columns that a model can learn from, as numbers of events."""
+    return bare(sequences, [name for name in readable if has_numbers(sequences, name)])
 
 
 def _groups_of(found: Relevance, labels: IntArray) -> IntArray:

@@ -13,11 +13,14 @@ import numpy as np
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.models.presets import PARTS, Part
 from neuroseqret.processes.convolution_bank import POOLINGS, ConvolutionBank
-from neuroseqret.processes.markov_renewal import Features, MarkovRenewal, log_gaps
+from neuroseqret.processes.event_classes import log_gaps
+from neuroseqret.processes.features import Features
+from neuroseqret.processes.markov_renewal import MarkovRenewal
+from neuroseqret.processes.time_scale import TimeScale
 from neuroseqret.processes.value_tables import ValueTables
 
 BANK_SCALE = 0.5  # of the features of the bank against those of the tables, which are fewer
-_TOGETHER = 512  # sequences whose features fit into a cache
+TOGETHER = 512  # sequences whose features, and the vectors made of them, fit into a cache
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,18 @@ class FixedFeatures:
 
     def of(self, sequences: EventSequences) -> Features | None:
         """Return the features: (sequences, features); None if there are none."""
-        known = self.bank if self.bank is not None else self.markov
+        known = self.bank if self.bank is not None else self.markov  # both have the time scale of their corpus
         if known is None:
             return None
-        if len(sequences) > _TOGETHER:
-            found = np.empty((len(sequences), sum(self.sizes.values())), np.float32)
-            for begin in range(0, len(sequences), _TOGETHER):
-                found[begin : begin + _TOGETHER] = self.of(sequences[begin : begin + _TOGETHER])
-            return found
-        gaps, parts = log_gaps(sequences, known.scale), []  # both have the time scale of their corpus
+        if len(sequences) <= TOGETHER:
+            return self._of_few(sequences, known.scale)
+        found = np.empty((len(sequences), sum(self.sizes.values())), np.float32)
+        for begin in range(0, len(sequences), TOGETHER):
+            found[begin : begin + TOGETHER] = self._of_few(sequences[begin : begin + TOGETHER], known.scale)
+        return found
+
+    def _of_few(self, sequences: EventSequences, scale: TimeScale) -> Features:
+        gaps, parts = log_gaps(sequences, scale), []
         if self.bank is not None:
             parts.append(self.bank.features(sequences, gaps) * np.float32(BANK_SCALE))
         parts += [tables.features(sequences, gaps) for tables in self.tables()]

@@ -1,9 +1,9 @@
-r"""The learned metric of `self` without gradients, with which everything is embedded that is embedded on the CPU.
+r"""The learned metric of `self` without gradients and without torch; every embedding on the CPU is made with it.
 
-It does without torch: importing torch takes longer than a search, and calling it for one query takes as long as the
-arithmetic. Where torch is there anyway, it may give the product of matrices for many rows.
+Importing torch takes longer than a search, and calling it for one query takes as long as the arithmetic. Where torch is
+loaded anyway, it can still multiply the matrices of many rows (`product`).
 
-The same numbers as `self_attention.metric.Metric` up to rounding. Member m computes
+The numbers are those of `self_attention.metric.Metric` up to rounding. Member m computes
 
 .. math:: u_m = \mathrm{norm}(\mathrm{ReLU}(v_m A_m + a_m) B_m + b_m) \quad \text{or} \quad
           u_m = \mathrm{norm}(v_m A_m + a_m),

@@ -78,7 +78,7 @@ class MemberSettings(_Settings):
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it is what `fit` falls back on if few sequences cannot show that a metric is better."""
+        """Whether it is used alone or not at all: with few sequences, unless a learned metric is clearly better."""
         return self.kind == "identity" and not self.weight
 
 
@@ -101,7 +101,10 @@ class ProjectionSettings(_Settings):
     ridge: float = Field(default=3.0, gt=0)  # of the discriminant, as a multiple of the mean variance
 
     def possible(self, weights: Sequence[float] | npt.NDArray[np.float64]) -> bool:
-        """Return whether members can be mixed so: probabilities of groups need a member that tells them."""
+        """Return whether members can be mixed with these weights.
+
+        Probabilities of groups need a member that computes them. A member that stands alone is not mixed.
+        """
         used = [member for member, weight in zip(self.members, weights, strict=True) if weight > 0]
         kinds = {member.kind for member in used}
         return ("groups" not in kinds or bool(kinds & {"mlp", "discriminant"})) and not any(

@@ -17,6 +17,10 @@ Queries against candidates
     cross_process        the likelihood of a corpus sequence given a query
     divergence           Kullback-Leibler divergence between next-event distributions
 
+Features that need no training
+    features             what they compare, where they are clipped, what events have in them
+    event_classes        gaps on the scale of the corpus, their classes, parts of the window
+
 Markov-renewal process
     markov_renewal       tables of marks and gaps, and their whitened features
     markov_loops         the compiled loops of markov_renewal

@@ -31,8 +31,9 @@ import numpy.typing as npt
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes import bank_loops as loops
 from neuroseqret.processes.bank_kernels import CODES, draw_codes, draw_kernels
+from neuroseqret.processes.event_classes import log_gaps
 from neuroseqret.processes.event_values import EventValues
-from neuroseqret.processes.markov_renewal import BOTH, FAR, MARKS, TIMES, Features, clipped_shares, log_gaps
+from neuroseqret.processes.features import BOTH, FAR, MARKS, TIMES, Features, clipped_shares
 from neuroseqret.processes.time_scale import TimeScale
 
 if TYPE_CHECKING:  # a search computes features without importing torch
@@ -42,6 +43,7 @@ POOLINGS = 5  # position, share, maximum, mean, run
 _SAMPLED = 256  # corpus sequences that the biases are taken from
 _SAMPLED_EVENTS = 32768  # most events of these
 _SCALED = 16384  # corpus sequences that the mean and scale of the features are taken from, at most
+#: The types of the arrays that are saved.
 _TYPES = {
     **dict.fromkeys(("begin", "channel", "offset", "span"), np.dtype(np.int64)),
     **dict.fromkeys(("codes", "tap", "bias", "mean", "weight"), np.dtype(np.float32)),
@@ -79,11 +81,16 @@ class ConvolutionBank:
         for name, kind in _TYPES.items():
             if a[name].dtype != kind or a[name].shape != shapes[name]:
                 raise ValueError(f"{name} has the shape {a[name].shape} and the type {a[name].dtype}")
-        per_kernel = np.diff(a["begin"])
-        fits = kernels > 0 and a["codes"].size > CODES and a["begin"][0] == 0 and a["begin"][-1] == taps
-        fits = fits and bool((per_kernel > 0).all() and (a["channel"] >= 0).all() and (a["offset"] >= 0).all())
-        fits = fits and bool((a["channel"] < inputs + CODES).all())
-        if not (fits and (a["offset"] < np.repeat(a["span"], per_kernel)).all()):
+        channel, offset, per_kernel = a["channel"], a["offset"], np.diff(a["begin"])
+        if not (
+            kernels > 0
+            and a["codes"].size > CODES  # at least one class of marks, and unknown marks
+            and a["begin"][0] == 0
+            and a["begin"][-1] == taps
+            and (per_kernel > 0).all()
+            and ((channel >= 0) & (channel < inputs + CODES)).all()
+            and ((offset >= 0) & (offset < np.repeat(a["span"], per_kernel))).all()
+        ):
             raise ValueError("the taps of the bank lead outside the events")
 
     @classmethod

@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
+from neuroseqret.processes.event_classes import PARTS_OF_WINDOW, log_gaps, part_of_window, quantiles
 from neuroseqret.processes.markov_loops import own_gaps
-from neuroseqret.processes.markov_renewal import PARTS_OF_WINDOW, log_gaps, part_of_window, quantiles
 from neuroseqret.processes.time_scale import TimeScale
 
 
@@ -33,6 +33,11 @@ class Table:
 
     outcome: str
     context: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def variables(self) -> tuple[tuple[str, int], ...]:
+        """The context, then the outcome."""
+        return (*self.context, (self.outcome, 0))
 
 
 TABLES = (
@@ -97,7 +102,7 @@ class EventTables:
             kept = np.ones(len(rows), bool)
             code, contexts, outcomes = np.zeros(len(rows), np.int64), 1, 1
             most = self._most_marks[table]
-            for view, lag in (*table.context, (table.outcome, 0)):
+            for view, lag in table.variables:
                 values, valid, size = views[view]
                 if view == "mark":
                     values, size = np.minimum(values, most - 1), min(size, most)
@@ -121,22 +126,26 @@ class EventTables:
         return [
             math.prod(
                 min(marks, self._most_marks[table]) if view == "mark" else self._size(view)
-                for view, _ in (*table.context, (table.outcome, 0))
+                for view, _ in table.variables
             )
             for table in TABLES
         ]
 
     def check(self) -> None:
         """Raise a `ValueError` if edges and ranks, which may come from a file, do not fit together."""
-        views = {view for table in TABLES for view, _ in (*table.context, (table.outcome, 0))} - {"mark", "part"}
+        views = {view for table in TABLES for view, _ in table.variables} - {"mark", "part"}
         if self.edges.keys() != views or any(edge.ndim != 1 for edge in self.edges.values()):
             raise ValueError("the edges of the tables are not those of " + ", ".join(sorted(views)))
         marks = len(self.mark_rank)
-        if self.mark_rank.dtype != np.int64 or not np.array_equal(np.sort(self.mark_rank), np.arange(marks)):
+        if (
+            not marks
+            or self.mark_rank.dtype != np.int64
+            or not np.array_equal(np.sort(self.mark_rank), np.arange(marks))
+        ):
             raise ValueError(f"mark_rank does not order {marks} marks")
 
     def _most_marks_of(self, table: Table) -> int:
-        uses = Counter(view for view, _ in (*table.context, (table.outcome, 0)))
+        uses = Counter(view for view, _ in table.variables)
         power = uses.pop("mark", 0)
         others = float(np.prod([self._size(view) ** number for view, number in uses.items()]))
         return len(self.mark_rank) if not power else max(2, int((self.most_cells / others) ** (1 / power) + 1e-9))

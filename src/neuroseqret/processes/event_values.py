@@ -95,13 +95,22 @@ def numbers_of(sequences: EventSequences, name: str) -> FloatArray:
     return numbers
 
 
+def has_numbers(sequences: EventSequences, name: str) -> bool:
+    """Return whether `numbers_of` can read a column."""
+    column = sequences.column(name)
+    if column is None:
+        return False
+    values = column if are_numbers(column.type) else event_values(column, sequences.lengths)
+    return values is not None and are_numbers(values.type)
+
+
 def are_numbers(kind: pa.DataType) -> bool:
     """Return whether this is a type of numbers."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def bare(sequences: EventSequences, values: Sequence[str] = ()) -> EventSequences:
-    """Return id, events and window of sequences, with the values of events that a model reads; they can be joined."""
+    """Return the sequences with id, events, window and the given values of events only, so that they can be joined."""
     kept = {name: numbers_of(sequences, name) for name in values if sequences.column(name) is not None}
     found = sequences.without_columns(
         "group", *(name for name in sequences.table.column_names if name not in CANONICAL)

@@ -24,8 +24,8 @@ import numpy.typing as npt
 from neuroseqret.data.sequences import EventSequences, IntArray
 from neuroseqret.processes import bank_loops as loops
 from neuroseqret.processes.convolution_bank import ConvolutionBank
+from neuroseqret.processes.event_classes import log_gaps
 from neuroseqret.processes.event_values import EventValues
-from neuroseqret.processes.markov_renewal import log_gaps
 from neuroseqret.processes.time_scale import TimeScale
 
 Floats = npt.NDArray[np.float32]

@@ -29,24 +29,20 @@ import numpy.typing as npt
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes import markov_loops as loops
+from neuroseqret.processes.event_classes import PARTS_OF_WINDOW, log_gaps, part_of_window, quantiles
+from neuroseqret.processes.features import BOTH, FAR, MARKS, TIMES, WHOLE, Features, clipped_shares
 from neuroseqret.processes.shared_classes import Marks, shared_classes
-from neuroseqret.processes.time_scale import TimeScale, gaps_of
+from neuroseqret.processes.time_scale import TimeScale
 
 if TYPE_CHECKING:  # a search computes features without importing torch
     from torch import Tensor
 
-Features = npt.NDArray[np.float32]
-
-FINE, COARSE, OWN, OWN_COARSE, PARTS_OF_WINDOW = 24, 8, 16, 6, 10
+FINE, COARSE, OWN, OWN_COARSE = 24, 8, 16, 6  # classes of gaps in the tables
 #: How many mark pairs, mark triples and mark pairs with a gap class are kept: the most frequent ones.
 MOST = {"pairs": 256, "triples": 192, "timed_pairs": 192}
 #: The most classes of marks: in the table of marks, and in the tables of marks and gaps.
 MARK_CLASSES = {"mark_classes": 1024, "timed_mark_classes": 64}
 QUARTERS = 4  # gap classes in tables of three variables
-#: What a coordinate of the vector compares; shown in explanations.
-PARTS = ("marks", "times", "marks and times", "whole sequence")
-MARKS, TIMES, BOTH, WHOLE = range(4)
-FAR = 5.0  # whitened features are clipped here
 _LOOKED_UP = 1 << 18  # largest lookup table from mark codes to positions
 _SUMMED = 8192  # sequences whose statistics are held at once while fitting
 _EVENTS = 8192  # events that are counted at once, so that their cells stay in the cache
@@ -257,16 +253,6 @@ class MarkovRenewal:
         return [self._classes, *kinds, *of_gaps, PARTS_OF_WINDOW]
 
 
-def clipped_shares(shares: FloatArray, features: FloatArray, subtracted: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Shrink the shares of events in features that are clipped; return them, and what is left of the features.
-
-    Without the clip a feature would be the sum of its shares less what is `subtracted`.
-    """
-    unclipped = shares.sum(0) - subtracted
-    shares *= np.divide(features, unclipped, out=np.ones_like(features), where=np.abs(unclipped) > FAR)
-    return shares, features - shares.sum(0)
-
-
 def _blocks(offsets: IntArray) -> Iterator[slice]:
     """Yield runs of sequences with at most `_EVENTS` events in total; a longer sequence is a run of its own."""
     begin = 0
@@ -276,17 +262,6 @@ def _blocks(offsets: IntArray) -> Iterator[slice]:
         begin = max(begin + 1, end)
 
 
-def log_gaps(sequences: EventSequences, scale: TimeScale) -> FloatArray:
-    """Return the standardised log gaps of all events, NaN if there is none: (events,)."""
-    gaps = gaps_of(sequences)
-    gaps += scale.eps
-    with np.errstate(divide="ignore"):  # eps may be 0; the log of a tie is then clipped below
-        np.log(gaps, out=gaps)
-    gaps -= scale.mean
-    gaps /= scale.sd
-    return np.clip(gaps, -6.0, 6.0, out=gaps)
-
-
 def _places(kinds: IntArray) -> IntArray:
     """Return a lookup table from codes to their position in `kinds` (-1: not kept); empty if it would be too large."""
     if not len(kinds) or kinds[-1] >= _LOOKED_UP:
@@ -294,28 +269,3 @@ def _places(kinds: IntArray) -> IntArray:
     places = np.full(kinds[-1] + 1, -1, np.int64)
     places[kinds] = np.arange(len(kinds))
     return places
-
-
-def part_of_window(sequences: EventSequences) -> IntArray:
-    """Return which of the `PARTS_OF_WINDOW` equal parts of its observation window each event falls in: (events,)."""
-    starts, ends = sequences.observed()
-    rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
-    span = np.maximum(ends - starts, np.finfo(np.float64).tiny)
-    part: IntArray = (np.clip((sequences.times - starts[rows]) / span[rows], 0, 1) * PARTS_OF_WINDOW).astype(np.int64)
-    return np.minimum(part, PARTS_OF_WINDOW - 1)
-
-
-def quantiles(values: FloatArray, number: int) -> FloatArray:
-    """Return the edges between `number` classes of about equal size; fewer edges if values are tied.
-
-    An edge lies half-way between two values that occur, never on one. In some data most gaps are equal up to rounding,
-    because clocks tick; an edge on such a value would split equal gaps by chance.
-    """
-    kinds, counts = np.unique(np.round(values, 6), return_counts=True)
-    if len(kinds) < 2:
-        return np.zeros(1)
-    share = np.cumsum(counts) / len(values)
-    below = np.searchsorted(share, np.arange(1, number) / number - 1e-9)
-    below = np.unique(np.minimum(below, len(kinds) - 2))
-    edges: FloatArray = (kinds[below] + kinds[below + 1]) / 2
-    return edges

@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 from neuroseqret.data.sequences import EventSequences, FloatArray, IntArray
 from neuroseqret.processes import markov_loops as loops
+from neuroseqret.processes.event_classes import log_gaps, quantiles
 from neuroseqret.processes.event_values import EventValues
-from neuroseqret.processes.markov_renewal import BOTH, FAR, TIMES, WHOLE, Features, clipped_shares, log_gaps, quantiles
+from neuroseqret.processes.features import BOTH, FAR, TIMES, WHOLE, Features, clipped_shares
 from neuroseqret.processes.shared_classes import shared_classes
 from neuroseqret.processes.time_scale import TimeScale
 

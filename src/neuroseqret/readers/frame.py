@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from neuroseqret.data.columns import with_meaning
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.stored_meaning import with_meaning
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines.damage import damage_as_data_error
 from neuroseqret.readers.engines.lists import ListLayout, one_batch

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError, UserError
 from neuroseqret.readers import frame
+from neuroseqret.readers.engines import csv_table
 from neuroseqret.readers.engines.parquet import damage_as_data_error, parquet_schema
-from neuroseqret.readers.formats import long_csv
 from neuroseqret.readers.options import Options
 from neuroseqret.readers.registry import FORMATS, Format, format_named
 from neuroseqret.readers.sniffing import sniff
@@ -108,7 +108,7 @@ def columns_of_long_table(path: str | PathLike[str]) -> list[str]:
     """Return the names of the columns of a table with one row per event; none if the file has another format."""
     format = sniff(path)
     if format == "long-csv":
-        return long_csv.column_names(path)
+        return csv_table.column_names(path)
     if format != "long-parquet":
         return []
     with damage_as_data_error(path):

@@ -9,5 +9,6 @@ loop         the training loop
 ranks        training on several processes
 checkpoint   the state of a phase, saved so that an interrupted run can continue
 log          the training log as JSON lines and as a picture
-progress     the progress line on a terminal
+progress     how far a phase is, and how long the rest takes
+bars         where that is shown: terminal, notebook or log
 """

@@ -1,30 +1,27 @@
-"""How far a phase of work is: a bar on a terminal and in a notebook, one line per phase otherwise.
+"""How far a phase of work is, in numbers and words; `bars` shows them.
 
 Every number has one meaning. The share is that of the phase: of its steps, or of its time if there is a budget and it
 runs out first. The time left is that of the whole training if it is known what follows the phase (`Following`), else
-that of the phase. Set `NEUROSEQRET_PROGRESS=off` to show nothing.
+that of the phase.
 """
 
 from __future__ import annotations
 
-import html
 import math
-import os
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from typing_extensions import Self
 
+from neuroseqret.training.bars import Bar, Lines, new_bar
+
 T = TypeVar("T")
-_PAUSE = 0.2  # seconds between two updates in a notebook
-_SILENT = 30.0  # seconds without a line in a log
 _SHORT = 0.5  # a notebook keeps no line of work that took fewer seconds than this
-_TOLD = 2.0  # seconds of steps after which it is known how long the rest takes
-_LONG = 15.0  # a log is told how long the rest takes if it takes longer than this
+_KNOWN = 2.0  # seconds of steps after which it is known how long the rest takes
+_LONG = 15.0  # seconds; a log is told how long the rest takes if that is longer
 _FEW, _USUAL = 0.03, 2000  # below this share of its steps, or of these, a phase has hardly begun
 #: What is trained in a phase, where its name says too little.
 _TRAINED = {
@@ -52,137 +49,27 @@ def what_is_trained(phase: str) -> str:
 
 @dataclass(frozen=True)
 class Following:
-    """What follows a phase of training until its end: steps like those of the phase, in at most so many seconds."""
+    """What a training still has to do after a phase: steps like those of the phase, in at most so many seconds."""
 
     steps: int = 0
     seconds: float = math.inf
-    told: bool = False  # how long the training takes
 
 
 def roughly(seconds: float) -> str:
     """Return a duration in words, as precise as an estimate is.
 
-    >>> [roughly(x) for x in (0.4, 12, 48, 100, 3500)]
-    ['1 s', '12 s', '50 s', '2 minutes', '58 minutes']
+    >>> [roughly(x) for x in (0.4, 12, 48, 88, 100, 3500)]
+    ['1 s', '12 s', '50 s', '90 s', '2 minutes', '58 minutes']
     """
     if seconds < 20:
         return f"{max(1, round(seconds))} s"
-    return f"{round(seconds, -1):.0f} s" if seconds < 85 else f"{seconds / 60:.0f} minutes"
-
-
-class Bar(Protocol):
-    """A place where the state of a phase is shown."""
-
-    def update(self, share: float, text: str) -> None:
-        """Show the share that is done, from 0 to 1, and a text beside it."""
-
-    def tell(self, text: str) -> None:
-        """Say something once, where the bar itself does not stay in view."""
-
-    def close(self, summary: str) -> None:
-        """End the bar; `summary` is the line that remains where lines do, if it is not empty."""
-
-
-def new_bar(phase: str, kept: bool = False) -> Bar | None:
-    """Return a bar for the place where people look: notebook, terminal or lines; None if they want none.
-
-    With `kept`, a terminal shows the summary where the bar was.
-    """
-    if os.environ.get("NEUROSEQRET_PROGRESS", "").lower() in ("off", "0"):
-        return None
-    if in_notebook():
-        return NotebookBar(phase)
-    return TerminalBar(phase, kept) if sys.stderr.isatty() else Lines(phase)
-
-
-def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-class TerminalBar:
-    """A bar on standard error that goes away at the end, or leaves its summary."""
-
-    def __init__(self, phase: str, kept: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-        self._kept = kept
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[figures]}", markup=False),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task(phase, total=1.0, figures="")
-        self._progress.start()
-
-    def update(self, share: float, text: str) -> None:
-        self._progress.update(self._task, completed=share, figures=text)
-
-    def tell(self, text: str) -> None:
-        pass  # the bar shows it
-
-    def close(self, summary: str) -> None:
-        self._progress.stop()
-        if self._kept and summary:
-            print(summary, file=sys.stderr, flush=True)
-
-
-class NotebookBar:
-    """A bar in the output of a cell, replaced by one line at the end; needs no widgets."""
-
-    def __init__(self, phase: str) -> None:
-        from IPython.display import HTML, display
-
-        self._phase, self._html, self._last = phase, HTML, time.monotonic()
-        self._handle: Any = display(self._content(0.0, ""), display_id=True)
-
-    def _content(self, share: float, text: str) -> Any:
-        words = html.escape(f"{share:.0%}  {text}")
-        return self._html(
-            f"<code>{html.escape(self._phase)} <progress max='1' value='{share:.3f}'></progress> {words}</code>"
-        )
-
-    def update(self, share: float, text: str) -> None:
-        if time.monotonic() - self._last >= _PAUSE:
-            self._last = time.monotonic()
-            self._handle.update(self._content(share, text))
-
-    def tell(self, text: str) -> None:
-        pass  # the bar shows it
-
-    def close(self, summary: str) -> None:
-        self._handle.update(self._html(f"<code>{html.escape(summary)}</code>" if summary else ""))
-
-
-class Lines:
-    """One line on standard error at the end of a phase, and one for each half minute that it takes, for logs."""
-
-    def __init__(self, phase: str) -> None:
-        self._phase, self._last = phase, time.monotonic()
-
-    def update(self, share: float, text: str) -> None:
-        if time.monotonic() - self._last >= _SILENT:
-            self.tell(f"{share:.0%}, {text}")
-
-    def tell(self, text: str) -> None:
-        self._last = time.monotonic()
-        print(f"{self._phase}: {text}", file=sys.stderr, flush=True)
-
-    def close(self, summary: str) -> None:
-        if summary:
-            print(summary, file=sys.stderr, flush=True)
+    return f"{round(seconds, -1):.0f} s" if seconds < 90 else f"{seconds / 60:.0f} minutes"
 
 
 class ProgressDisplay:
     """Shows a phase of training: share done, step, loss, best validation value and time left.
 
-    A log is told once how long the training will take. `following` is None if that is not known.
+    A log is told once per phase how long the training will take, unless that is not known (`following` is None).
     """
 
     def __init__(
@@ -191,7 +78,7 @@ class ProgressDisplay:
         self._phase, self._steps, self._max_seconds, self._following = phase, steps, max_seconds, following
         self._bar: Bar | None = None
         self._resumed, self._step, self._seconds = 0, 0, 0.0
-        self._figures, self._told = "", following is None or following.told
+        self._figures, self._told = "", following is None
 
     def __enter__(self) -> Self:
         self._bar = new_bar(f"training {what_is_trained(self._phase)}", kept=True)
@@ -227,7 +114,7 @@ class ProgressDisplay:
         left = "" if seconds_left is None else f"about {roughly(seconds_left)} left"
         left += " of this phase" if left and self._following is None else ""
         self._bar.update(self.share(step, seconds), ", ".join(filter(None, (f"step {step:,}", self._figures, left))))
-        if not self._told and seconds >= _TOLD:
+        if not self._told and seconds >= _KNOWN:
             self._told = True
             if (seconds_left or 0.0) >= _LONG:
                 self._bar.tell(left)

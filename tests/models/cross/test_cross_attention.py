@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,32 +11,17 @@ import pytest
 import torch
 
 from naive.cross import event_agreement
-from naive.cross_data import awkward, first_stage, small_set
-from neuroseqret.data.batching import pad
+from naive.cross_data import QUICK, awkward, first_stage, fitted, small_set
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.models.card import ModelState
 from neuroseqret.models.cross.cross_attention import CrossAttention
-from neuroseqret.models.cross.cross_scorer import CrossScorer
-from neuroseqret.models.cross.cross_scorer_fitting import CrossScorerFitting
 from neuroseqret.models.cross.event_correction import SHARPNESS
-from neuroseqret.models.cross.memory_correction import agreement_scores
-from neuroseqret.models.cross.memory_fitting import NEARLY, JudgedLists, choose_strength
-from neuroseqret.models.cross.presets import cross_settings_of
-from neuroseqret.models.cross.ranked_lists import RankedLists, rank
 from neuroseqret.models.model_folder import read_state, write_state
 from neuroseqret.models.presets import settings_of
 from neuroseqret.processes.time_scale import TimeScale
-from neuroseqret.training.task import TrainingTask
 
-QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
 PRESETS = ["default", "paper", "paper-literal"]
-
-
-@cache
-def fitted(preset: str) -> CrossAttention:
-    queries, corpus = small_set()
-    return CrossAttention(preset, first_stage=first_stage(), **QUICK).fit(queries, corpus, seed=0)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -187,125 +171,6 @@ def test_cross_attention_between_events_adds_its_agreement() -> None:
     np.testing.assert_allclose(model.score_listed(queries[:3], corpus, listed), whole, atol=1e-5)
     again = CrossAttention.from_state(model.to_state())
     np.testing.assert_array_equal(again.score(queries[:3], corpus), model.score(queries[:3], corpus))
-
-
-def test_the_strength_is_the_weakest_that_nearly_gains_most_where_it_gains_least() -> None:
-    card = fitted("default").to_state().card
-    tried = card.notes["strength_gains"]
-    least = {strength: min(gains) for strength, gains in tried.items()}
-    assert least["0"] == 0
-    enough = [strength for strength, gain in least.items() if gain >= NEARLY * max(least.values())]
-    assert f"{card.constants['strength']:g}" == enough[0]
-    assert all(len(gains) == 2 for gains in tried.values())  # out of fold, and validation
-
-
-def test_a_strength_that_harms_validation_is_not_taken() -> None:
-    rng = np.random.default_rng(0)
-
-    def side(helpful: bool) -> list[JudgedLists]:
-        """Lists in random order; the memory knows the relevant ones, or the others."""
-        truth = rng.random((30, 20)) < 0.3
-        attention = np.where(truth.ravel() == helpful, 0.9, 0.1).astype(np.float32)[:, None]
-        scores = -np.sort(-rng.random((30, 20)).astype(np.float32), axis=1)
-        lists = RankedLists(np.arange(30), np.arange(600).reshape(30, 20), scores, truth, truth.sum(1))
-        none = np.zeros((1, 1), np.float32)
-        return [
-            JudgedLists(
-                lists, np.ones((30, 1), np.float32), none, np.arange(600).reshape(30, 20), attention, none, none
-            )
-        ]
-
-    grid = (0.0, 0.1, 1.0, 10.0)
-    chosen = choose_strength([side(True), side(True)], agreement_scores, grid)
-    assert chosen.strength > 0
-    assert chosen.validation == {"mean of AP and nDCG@10 of lists": chosen.quality[1]}
-    assert 0 < chosen.gains[f"{chosen.strength:g}"][1] < chosen.quality[1] <= 1
-    assert choose_strength([side(True), side(False)], agreement_scores, grid).strength == 0
-    assert choose_strength([side(True)], agreement_scores, grid).validation == {}
-
-
-def given_lists(relevant: np.ndarray, agreed: np.ndarray) -> list[JudgedLists]:
-    """Lists of scores that fall by 1; the memory adds `agreed`, times the strength, to each candidate."""
-    number, depth = relevant.shape
-    scores = np.tile(np.arange(depth, 0, -1, dtype=np.float32), (number, 1))
-    every, none = np.arange(relevant.size).reshape(relevant.shape), np.zeros((1, 1), np.float32)
-    lists = RankedLists(np.arange(number), every, scores, relevant, relevant.sum(1))
-    attention = agreed.astype(np.float32).reshape(-1, 1)
-    return [JudgedLists(lists, np.ones((number, 1), np.float32), none, every, attention, none, none)]
-
-
-def test_a_gain_that_may_be_chance_or_that_moves_the_first_hit_down_is_not_taken() -> None:
-    relevant = np.tile([False, True, False, False], (40, 1))
-    better, worse = np.tile([0, 1, 0, 0], (40, 1)), np.tile([0, 0, 1, 0], (40, 1))
-    grid = (0.0, 1.5)
-
-    def chosen(*sides: np.ndarray) -> float:
-        return choose_strength([given_lists(relevant, side) for side in sides], agreement_scores, grid).strength
-
-    assert chosen(better, better) == 1.5
-    mixed = np.where(np.arange(40)[:, None] % 5 < 3, better, worse)  # 24 of 40 lists gain, the others lose less
-    tried = choose_strength([given_lists(relevant, mixed)] * 2, agreement_scores, grid)
-    assert min(tried.gains["1.5"]) > 0
-    assert tried.strength == 1.5
-    rare = np.where(np.arange(40)[:, None] == 0, better, 0)  # one list of 40: a gain of one standard error
-    assert choose_strength([given_lists(relevant, rare)], agreement_scores, grid).gains["1.5"][0] > 0
-    assert chosen(rare, better) == 0
-    assert chosen(better, np.where(np.arange(40)[:, None] == 0, worse, 0)) == 0
-    # The second and third relevant candidates rise, the first one falls from rank 1 to 2.
-    relevant = np.tile([True, False, False, False, False, True, True], (40, 1))
-    assert chosen(*[np.tile([0.0, 1, -9, -9, -9, 0, 0], (40, 1))] * 2) == 0
-    assert chosen(*[np.tile([0.0, 0, -9, -9, -9, 0, 0], (40, 1))] * 2) == 1.5
-
-
-def literal() -> CrossScorer:
-    made = fitted("paper-literal").correction.scorer
-    assert made is not None
-    return made
-
-
-def test_kernel_lies_between_minus_one_and_one() -> None:
-    queries, corpus = small_set()
-    model = literal()
-    with torch.no_grad():
-        pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[:50]))
-        kernel = model.kernel(pairs)
-    assert kernel.shape == (1, 50)
-    assert float(kernel.abs().max()) <= 1 + 1e-5
-
-
-def test_gradient_is_that_of_autograd() -> None:
-    queries, corpus = small_set()
-    model = literal()
-    pairs = model.pairs(model.unwarped(pad(queries[:1])), pad(corpus[3:4]))
-    heads = model.process.heads
-    total = heads.log_likelihood(pairs.inputs, pairs.states.flatten(0, 1), survival=False)
-    gap_w, gap_b, mark_w, mark_b = torch.autograd.grad(
-        total.sum(), [heads.gap.weight, heads.gap.bias, heads.mark.weight, heads.mark.bias]
-    )
-    by_row = torch.cat([torch.cat([gap_w, gap_b[:, None]], 1), torch.cat([mark_w, mark_b[:, None]], 1)])
-    from neuroseqret.processes import fisher
-
-    found = fisher.score(heads, pairs.inputs, pairs.states.flatten(0, 1), survival=False, clip=None)
-    torch.testing.assert_close(found[0], by_row.flatten(), rtol=1e-4, atol=1e-4)
-
-
-def test_paper_draws_a_hundred_negatives_and_none_of_them_is_relevant() -> None:
-    model, task = fitted("paper"), TrainingTask.of(*small_set(), needs_labels=True)
-    rows = task.answerable_train_rows
-    lists = rank(np.zeros((len(rows), len(task.corpus)), np.float32), rows, task.relevance, 10)
-    settings = cross_settings_of("paper", {}).process
-    fitting = CrossScorerFitting(model.correction.scorer, settings, task, lists, lists)
-    for step in range(5):
-        drawn = fitting.drawn(step)
-        assert drawn.candidates.shape == (settings.queries, 101)
-        assert len(drawn.pseudo) == settings.queries // 2
-        groups = task.corpus.groups.to_numpy(zero_copy_only=False)
-        of_queries = task.queries.groups.to_numpy(zero_copy_only=False)[drawn.queries]
-        anchors = np.concatenate([of_queries, groups[drawn.pseudo]])
-        np.testing.assert_array_equal(anchors[:, None] == groups[drawn.candidates], drawn.truth)
-        assert drawn.truth.sum(1).tolist() == [1] * settings.queries
-        itself = drawn.candidates[len(drawn.queries) :] == drawn.pseudo[:, None]
-        np.testing.assert_array_equal(itself, drawn.ignore[len(drawn.queries) :])
 
 
 def test_unfitted_models_and_wrong_presets_say_so() -> None:

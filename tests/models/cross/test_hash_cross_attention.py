@@ -11,7 +11,7 @@ import torch
 
 from naive import models as naive
 from naive.cross import mark_divergence, memory_attention, mixed_embedding
-from naive.cross_data import awkward, first_stage, small_set
+from naive.cross_data import QUICK, awkward, first_stage, small_set
 from neuroseqret.data.batching import pad
 from neuroseqret.index import Index
 from neuroseqret.models.cross.cross_attention import CrossAttention
@@ -19,7 +19,6 @@ from neuroseqret.models.cross.cross_scorer import CrossScorer
 from neuroseqret.models.cross.hash_cross_attention import HashCrossAttention
 from neuroseqret.processes.heads import NextEvent
 
-QUICK = {"process": {"loop": {"steps": 3}, "width": 8, "queries": 4}, "memory": {"out_of_fold_steps": 40}}
 PRESETS = ["default", "paper", "paper-literal"]
 READINGS = PRESETS[1:]
 

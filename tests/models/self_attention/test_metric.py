@@ -151,12 +151,21 @@ def test_whitening_keeps_cosines_where_it_keeps_all_dimensions():
     np.testing.assert_allclose(unit @ unit.T, centred @ centred.T, atol=1e-4)
 
 
+def test_where_torch_has_no_product_of_onednn_numpy_multiplies(monkeypatch):
+    x, matrix, bias = (np.random.default_rng(0).normal(size=shape).astype(np.float32) for shape in ((9, 4), (4, 3), 3))
+    expected = x @ matrix + bias
+    np.testing.assert_allclose(products.many_rows(x, matrix, bias), expected, atol=1e-6)
+    monkeypatch.setattr(products, "_LINEAR", None)
+    np.testing.assert_array_equal(products.many_rows(x, matrix, bias), expected)
+
+
 @pytest.mark.parametrize("product", [plain_metric.many_rows, products.many_rows])
 @pytest.mark.parametrize("rows", [3, 40])
 def test_without_gradients_it_computes_the_same(product, rows):
     torch.manual_seed(0)
     kinds = ("mlp", "discriminant", "whitened", "groups")
-    settings = ProjectionSettings(members=tuple(MemberSettings(kind=kind) for kind in kinds), hidden=9, dimension=5)
+    members = (*(MemberSettings(kind=kind) for kind in kinds), MemberSettings(kind="linear", sees=("markov",)))
+    settings = ProjectionSettings(members=members, hidden=9, dimension=5)
     metric = Metric(LAYOUT, settings, groups=4).eval()
     arrays = {name: tensor.numpy() for name, tensor in metric.state_dict().items()}
     vectors = torch.randn(rows, LAYOUT.size)

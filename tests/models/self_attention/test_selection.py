@@ -14,8 +14,9 @@ from neuroseqret.datasets.simulate import simulate
 from neuroseqret.measures.ranking_measures import average_precision
 from neuroseqret.models.presets import DEFAULT, MemberSettings
 from neuroseqret.models.self_attention import vectors as module
+from neuroseqret.models.self_attention.judging import Judged
 from neuroseqret.models.self_attention.model import SelfAttention
-from neuroseqret.models.self_attention.selection import DIVISIONS, Judged, climb, trust
+from neuroseqret.models.self_attention.selection import DIVISIONS, climb, trust
 from neuroseqret.models.self_attention.vectors import affordable_rows, random_crops
 
 USUAL = np.array([0.5, 0.5, 0.0])

@@ -1,4 +1,4 @@
-"""SelfAttention as a whole: invariances, awkward sequences, the model folder, training."""
+"""SelfAttention as a whole: invariances, awkward sequences, the model folder, what it learns from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import neuroseqret.models.self_attention.model as module
-import small_settings
 from naive import models as naive
 from naive.random_sequences import random_sequences
 from neuroseqret import methods
@@ -19,43 +18,15 @@ from neuroseqret.data.relevance import Relevance
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import UserError
 from neuroseqret.measures.ranking_measures import mean_average_precision
+from neuroseqret.models import fixed_features
 from neuroseqret.models.card import ModelState
 from neuroseqret.models.model_folder import read_state, write_state
-from neuroseqret.models.self_attention import affordable
 from neuroseqret.models.self_attention.model import SelfAttention
 from neuroseqret.processes.time_scale import Inputs
-from neuroseqret.training import budget
-
-SMALL = {
-    **small_settings.SMALL,
-    "warm_up": {"steps": 5},
-    "joint": {"steps": 10},
-    "head_batch": 16,
-    "head": {"steps": 40, "evaluations": 2},
-}
-PAPER = {**{k: SMALL[k] for k in ("encoder", "batch", "warm_up")}, "joint": {"steps": 10, "evaluations": 1}}
-
-
-def rhythms(seed: int, number: int, groups: int = 4, **columns) -> EventSequences:
-    """Groups that differ in pace and in their favourite mark: easy to tell apart."""
-    rng = np.random.default_rng(seed)
-    labels = np.arange(number) % groups
-    lists = []
-    for label in labels:
-        n = int(rng.integers(8, 24))
-        times = np.cumsum(rng.lognormal(0.5 * label, 0.3, n))
-        lists.append((times, np.where(rng.random(n) < 0.7, label, rng.integers(0, groups, n))))
-    names = [f"r{seed}-{i}" for i in range(number)]
-    return EventSequences.from_lists(lists, ids=names, groups=[f"g{x}" for x in labels], **columns)
-
-
-def splits(number: int) -> dict:
-    return {"metadata": {"split": [("train", "train", "validation", "test")[i // 4 % 4] for i in range(number)]}}
-
+from rhythms import CORPUS, PAPER, QUERIES, SMALL
 
 GPUS = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
 DEVICES = ["cpu", *(name for name, found in GPUS.items() if found)]  # a machine with a GPU tests it, too
-CORPUS, QUERIES = rhythms(0, 80), rhythms(1, 48, **splits(48))
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +91,8 @@ def test_padding_batching_order_and_neighbours_do_not_matter(which, request, mon
     np.testing.assert_allclose(trained.score(sequences, CORPUS[::3]), whole[:, ::3], atol=1e-5)
     np.testing.assert_allclose(trained.score(sequences[7], CORPUS[5:6]), whole[7, 5:6], atol=1e-5)
     monkeypatch.setattr(module, "MAX_EVENTS", 40)
-    monkeypatch.setattr(module, "_CHUNK", 7)
+    monkeypatch.setattr(module, "TOGETHER", 7)
+    monkeypatch.setattr(fixed_features, "TOGETHER", 4)
     np.testing.assert_allclose(trained.score(sequences, CORPUS), whole, atol=1e-5)
 
 
@@ -223,50 +195,6 @@ def test_a_folder_that_does_not_fit_together_is_one_clear_error(model, tmp_path)
         SelfAttention.load(tmp_path / "m")
 
 
-def test_a_run_that_was_cut_off_goes_on(neural, tmp_path, monkeypatch):
-    from neuroseqret.models.self_attention import fitting
-
-    def cut_off(*_, **__):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(fitting, "train_head", cut_off)
-        with pytest.raises(KeyboardInterrupt):
-            SelfAttention("neural", **SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
-    monkeypatch.setattr(fitting.ProcessTraining, "joint_loss", cut_off)  # the first phases are not run again
-    resumed = SelfAttention("neural", **SMALL).fit(QUERIES, CORPUS, seed=1, checkpoint=tmp_path / "c")
-    np.testing.assert_array_equal(resumed.embed(CORPUS), neural.embed(CORPUS))
-
-
-def test_a_checkpoint_of_other_relevance_is_refused(tmp_path, monkeypatch):
-    from neuroseqret.models.self_attention import fitting
-
-    def cut_off(*_, **__):
-        raise KeyboardInterrupt
-
-    known = Relevance.from_groups(QUERIES, CORPUS)
-    with monkeypatch.context() as patch:
-        patch.setattr(fitting, "train_head", cut_off)
-        with pytest.raises(KeyboardInterrupt):
-            SelfAttention(**SMALL).fit(QUERIES, CORPUS, known, seed=1, checkpoint=tmp_path / "c")
-    rolled = pa.array(np.roll(np.array(CORPUS.groups.to_pylist()), 1))
-    other = Relevance.from_groups(QUERIES, CORPUS.with_column("group", rolled))
-    with pytest.raises(UserError, match="another run"):
-        SelfAttention(**SMALL).fit(QUERIES, CORPUS, other, seed=1, checkpoint=tmp_path / "c")
-
-
-def test_unwarping_learns_although_some_crops_are_over_in_no_time():
-    tied = (np.concatenate([[1.0, 2.0, 3.0], np.full(60, 4.0)]), np.zeros(63, int))
-    at_once = EventSequences.from_lists(
-        [tied if k % 3 == 0 else (q.times, q.marks) for k, q in enumerate(QUERIES)],
-        ids=QUERIES.ids.to_pylist(),
-        groups=QUERIES.groups.to_pylist(),
-        metadata={"split": QUERIES.column("split").to_pylist()},
-    )
-    trained = SelfAttention("paper-literal", **PAPER).fit(at_once, CORPUS, seed=0)
-    assert np.isfinite(trained.score(at_once, CORPUS)).all()
-
-
 @pytest.mark.parametrize("head", [None, {"steps": 20, "evaluations": 1}])
 def test_validation_is_of_the_score_that_the_model_gives(head):
     settings = {**SMALL, "joint": {"steps": 5, "evaluations": 1}, "head": head}
@@ -303,14 +231,6 @@ def test_relevance_from_qrels():
     assert trained.card.validation["AP"] > 0.7
 
 
-def test_a_budget_is_kept():
-    long = {**SMALL, "joint": {"steps": 100_000}, "head": {"steps": 100_000}, "selection": {"steps": 100_000}}
-    trained = SelfAttention("neural", **long).fit(QUERIES, CORPUS, max_seconds=2.0)
-    last = {r["phase"]: r["seconds"] for r in trained.log.records}
-    assert list(last) == ["warm_up", "joint", "selection", "head"]
-    assert sum(last.values()) < 4.0
-
-
 def test_user_mistakes_are_one_clear_line():
     with pytest.raises(UserError, match="no preset is called 'best'"):
         SelfAttention("best")
@@ -322,45 +242,6 @@ def test_user_mistakes_are_one_clear_line():
         SelfAttention().embed(CORPUS)
     with pytest.raises(UserError, match="no query has split 'train'"):
         SelfAttention(**SMALL).fit(QUERIES.with_column("split", ["test"] * 48), CORPUS)
-
-
-@pytest.mark.parametrize("phase", ["warm_up", "joint"])
-def test_the_likelihood_does_not_make_the_unwarping_collapse(phase):
-    queries, corpus = random_sequences(1, number=12, groups=3), random_sequences(2, number=30, groups=3)
-    queries = queries.with_column("split", ["train"] * 12)
-    steps = {"warm_up": {"steps": 0}, "joint": {"steps": 0}, phase: {"steps": 60, "evaluations": 1}}
-    settings = {**SMALL, **steps, "unwarp": {}, "head": None, "vector": {"markov": False, "bank": 0}}
-    made = SelfAttention("neural", **settings)
-    unwarp = made.fit(queries, corpus, seed=0).network.unwarp
-    assert unwarp is not None
-    with torch.no_grad():
-        assert float((unwarp.rate(unwarp.points) - 1).abs().max()) < 0.05  # ties reward shrinking all other gaps
-
-
-def test_the_budget_counts_features_crops_and_selection(monkeypatch):
-    """On a clock that passes 20 ms per sequence described and 10 ms per look at it, `fit` ends within its budget."""
-    clock, described = [0.0], SelfAttention.fixed_features
-
-    def now() -> float:
-        clock[0] += 0.01
-        return clock[0]
-
-    def slow(self: SelfAttention, sequences: EventSequences) -> torch.Tensor | None:
-        clock[0] += 0.02 * len(sequences)
-        return described(self, sequences)
-
-    monkeypatch.setattr(budget, "_clock", now)
-    monkeypatch.setattr(SelfAttention, "fixed_features", slow)
-    monkeypatch.setattr(affordable, "TIMED", 4)
-    corpus = rhythms(2, 2000)  # 40 s for the features alone, and three times as much for crops
-    settings = {**SMALL, "head": {"steps": 100_000, "evaluations": 1}}
-    model = SelfAttention(**settings).fit(QUERIES, corpus, max_seconds=20.0)
-    assert 15 < clock[0] < 23
-    assert model.card.notes["selection"]["weights"]
-    clock[0] = 0.0
-    model = SelfAttention(**settings).fit(QUERIES, corpus, max_seconds=2.0)
-    assert clock[0] < 3  # all features would take 40 s, those of the 36 queries alone 0.7 s
-    assert "the usual weights" in model.card.notes["selection"]["chosen"]
 
 
 def test_a_corpus_of_many_groups_is_told_apart_by_probabilities():

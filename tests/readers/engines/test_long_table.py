@@ -16,7 +16,7 @@ from neuroseqret.data.repair import repair
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers import LossWarning, read, scan, write
-from neuroseqret.readers.formats import long_csv
+from neuroseqret.readers.engines import csv_table
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_datetimes_become_seconds(tmp_path: Path) -> None:
 
 
 def test_a_sequence_longer_than_a_block_is_scanned_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_csv, "BLOCK", 128)
+    monkeypatch.setattr(csv_table, "BLOCK", 128)
     lines = ["a,0,1", *(f"b,{i},0" for i in range(200)), "c,1,1", "c,2,0"]
     (tmp_path / "a.csv").write_text("\n".join(["id,time,mark", *lines]))
     parts = list(scan(tmp_path / "a.csv"))
@@ -89,7 +89,7 @@ def test_a_sequence_longer_than_a_block_is_scanned_whole(tmp_path: Path, monkeyp
 
 
 def test_a_scan_needs_the_rows_of_a_sequence_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_csv, "BLOCK", 64)
+    monkeypatch.setattr(csv_table, "BLOCK", 64)
     lines = [f"{'ab'[i % 2]},{i},0" for i in range(40)]
     (tmp_path / "a.csv").write_text("\n".join(["id,time,mark", *lines]))
     with pytest.raises(DataError, match=r"a.csv: sequence [ab]: its rows are not contiguous; sort the table by id"):

@@ -13,6 +13,7 @@ from naive.readers import read_long_csv
 from neuroseqret.data.sequences import EventSequences
 from neuroseqret.errors import DataError
 from neuroseqret.readers import read, scan, write
+from neuroseqret.readers.engines import csv_table
 from neuroseqret.readers.engines.formulas import restored_name
 from neuroseqret.readers.formats import long_csv
 from strategies import event_sequences
@@ -44,7 +45,7 @@ def test_whole_numbers_are_marks_and_mixed_ones_are_names(tmp_path: Path) -> Non
 
 
 def test_types_are_told_by_all_values_not_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_csv, "BLOCK", 256)
+    monkeypatch.setattr(csv_table, "BLOCK", 256)
     lines = [f"s{i},{i},m{i % 3},{i},{'x' if i == 99 else i}" for i in range(100)]
     lines[50] = "s50,50.25,m2,50.5,50"
     (tmp_path / "a.csv").write_text("\n".join(["id,time,mark,size,note", *lines]) + "\n")
@@ -116,7 +117,7 @@ def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_a_scan_names_lines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_csv, "BLOCK", 64)
+    monkeypatch.setattr(csv_table, "BLOCK", 64)
     lines = ["id,time,mark", *(f"s{i},1,0" for i in range(40))]
     for change, message in (
         (",2,0", "line 32 has no 'id'"),

@@ -27,7 +27,7 @@ from neuroseqret.training.task import TrainingTask
 
 _JUDGED = 32  # validation queries whose lists are reranked at each evaluation
 _JUDGED_DEPTH = 50  # candidates of each of these lists
-_MIXED_RELEVANT = 10  # relevant sequences in each of them, at most, if they are not the first stage's
+_MIXED_RELEVANT = 10  # most relevant sequences in each of them, where candidates are drawn
 _EMBEDDED = 2048  # corpus sequences that the information of an embedding is computed from at the end
 _WHITENED = 64  # train queries whose pairs the information is computed from at the end
 
@@ -79,7 +79,10 @@ class CrossScorerFitting:
         return best
 
     def _judged(self, lists: RankedLists) -> RankedLists:
-        """Return the lists that training is judged by: the first stage's best, or a mixture as it is trained on."""
+        """Return the lists that judge the training, made as the training makes its own.
+
+        They hold the best of the first stage if it learns to reorder these (`hard`), and drawn candidates otherwise.
+        """
         if self.settings.hard:
             return lists.head(_JUDGED, _JUDGED_DEPTH)
         rows = lists.rows[self.relevance.counts[lists.rows] < self.relevance.corpus_size][:_JUDGED]

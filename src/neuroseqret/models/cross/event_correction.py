@@ -121,3 +121,5 @@ class EventAgreement(MemoryAgreement):
                 raise ValueError(f"states.{min(missing)} is missing")
             self.states = LocalStates(bank.scale, bank.marks, bank.values, **arrays)
             self.states.check()
+        elif self.event_strength:
+            raise ValueError("the local states are missing")

@@ -49,7 +49,7 @@ def rank(scores: Floats, rows: IntArray, relevance: Relevance, depth: int) -> Ra
 
 
 def mixed(rows: IntArray, relevance: Relevance, relevant: int, depth: int, rng: np.random.Generator) -> RankedLists:
-    """Make lists of up to so many relevant sequences of each query and others by chance, in an order by chance."""
+    """Return lists of random candidates in random order, with at most `relevant` relevant ones for each query."""
     candidates = sample_negatives(relevance, rows, depth, rng, replace=True)
     truth = np.zeros(candidates.shape, bool)
     for k, row in enumerate(rows):

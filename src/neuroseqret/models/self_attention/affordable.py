@@ -1,7 +1,7 @@
-"""How much of the data `self` learns from: what has room in memory, and what a budget has time for.
+"""How much of the data `self` learns from: as much as fits into memory and into the time limit.
 
-Without a budget, and with less than some 200,000 sequences, that is all of it. Otherwise it is a random part; a line of
-the progress says so.
+Without a time limit, and with fewer than some 200,000 sequences, that is all of it. Otherwise it is a random part, and
+a line of the progress says so.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from neuroseqret.training import budget
 from neuroseqret.training.progress import remark
 from neuroseqret.training.task import TrainingTask
 
-TIMED = 256  # sequences that tell how long something takes; there is always time for as many
-# Shares of a budget.
-STATISTICS = 0.15  # most for what is fitted to the corpus without training
-FEATURES = 0.2  # most for the features of corpus and queries
+TIMED = 256  # sequences that are used in any case; the time they take tells how long more of them would take
+# The largest shares of the time limit:
+STATISTICS = 0.15  # for what is fitted to the corpus without training
+FEATURES = 0.2  # for the features of corpus and queries
 
 
 def part_for_statistics(task: TrainingTask, fit: Callable[[EventSequences], object]) -> EventSequences:
-    """Return the part of the corpus that tables and bank are fitted on; `fit` fits the tables, half of the work."""
+    """Return the part of the corpus that tables and bank are fitted to.
+
+    `fit` fits the tables, which is half of the work; it is called to measure how long that takes.
+    """
     corpus = task.given_corpus
     if task.max_seconds is None or len(corpus) <= TIMED:
         return corpus
@@ -33,21 +36,21 @@ def part_for_statistics(task: TrainingTask, fit: Callable[[EventSequences], obje
     rows = some_rows(np.arange(len(corpus)), max(TIMED, int(STATISTICS * task.max_seconds / seconds)), rng)
     if len(rows) == len(corpus):
         return corpus
-    remark(f"the time limit: tables are fitted to {len(rows):,} of {len(corpus):,} sequences")
+    remark(f"the time limit: fitting tables to {len(rows):,} of {len(corpus):,} sequences")
     return corpus[rows]
 
 
 def affordable(
     task: TrainingTask, size: int, versions: int, features: Callable[[EventSequences], object]
 ) -> TrainingTask:
-    """Return the task with as many sequences as memory has room and the budget has time for.
+    """Return the task with as many sequences as there is memory and time for.
 
     A sequence has `versions` vectors of `size` numbers; `features` computes one of them.
     """
     rng = np.random.default_rng([task.seed, 7])
     rows, queries = affordable_rows(len(task.corpus), size, versions, rng), task.queries
     if len(rows) < len(task.corpus):
-        remark(f"memory: {len(rows):,} of {len(task.corpus):,} sequences are learned from")
+        remark(f"memory: learning from {len(rows):,} of {len(task.corpus):,} sequences")
     labels = None if len(rows) == len(task.corpus) else task.relevance.select_corpus(rows)
     if task.max_seconds is not None:
         seconds = _seconds_each(features, task.corpus[some_rows(rows, TIMED, rng)])
@@ -59,8 +62,8 @@ def affordable(
             labels = task.relevance.select_queries(asked).select_corpus(rows)
             queries = queries[asked]
             remark(
-                f"the time limit: {len(rows):,} of {len(task.corpus):,} sequences and {len(asked):,} of "
-                f"{len(wanted[0]) + len(wanted[1]):,} queries are learned from"
+                f"the time limit: learning from {len(rows):,} of {len(task.corpus):,} sequences and {len(asked):,} of "
+                f"{len(wanted[0]) + len(wanted[1]):,} queries"
             )
     if labels is None:
         return task

@@ -34,8 +34,8 @@ from neuroseqret.training.loop import LoopSettings, train
 from neuroseqret.training.progress import Following, remark, working
 from neuroseqret.training.task import TrainingTask
 
-# Shares of a budget. Vectors and selection are left out or cut down if there is no time for them.
-_VECTORS = 0.3  # until crops end
+# Shares of the time limit. Crops and selection are cut down or left out if there is no time for them.
+_VECTORS = 0.3  # after which no more crops are computed
 _SELECTION = 0.2  # for choosing the weights of the members
 _SELECTION_BEGINS = 0.5  # later, the usual weights are taken
 
@@ -62,11 +62,11 @@ class Fitting:
         self.used = np.concatenate([task.train_rows, self.validation.queries])
         begun = budget.now()
         with working(f"computing features of {len(self.used) + len(task.corpus):,} sequences"):
-            self._of_queries, self._of_corpus = self._fixed(task.queries, self.used), self.fixed(task.corpus)
+            self._of_queries, self._of_corpus = self._fixed_of_rows(task.queries, self.used), self.fixed(task.corpus)
         self._features_took = budget.now() - begun
         self.process = ProcessTraining(network, scale, task, values, self._of_queries, self._of_corpus)
 
-    def _fixed(self, sequences: EventSequences, rows: IntArray) -> Tensor | None:
+    def _fixed_of_rows(self, sequences: EventSequences, rows: IntArray) -> Tensor | None:
         """Return the fixed features of some sequences; other rows are 0."""
         some = self.fixed(sequences[rows])
         if some is None:
@@ -107,7 +107,6 @@ class Fitting:
             weights=None if weights is None else weights.tolist(),
             validation=self.validation,
             checkpoint=self.checkpoint,
-            told=weights is not None,
         )
 
     @property

@@ -12,7 +12,6 @@ from neuroseqret.models.self_attention.validation import Validation
 from neuroseqret.models.self_attention.vectors import TrainingVectors
 from neuroseqret.training.checkpoint import Checkpoint
 from neuroseqret.training.loop import LoopSettings
-from neuroseqret.training.progress import Following
 from neuroseqret.training.task import TrainingTask
 
 
@@ -26,7 +25,6 @@ def train_head(
     weights: list[float] | None,  # of the members; None: those of the settings
     validation: Validation,
     checkpoint: Checkpoint | None,
-    told: bool,  # how long the training takes
 ) -> float | None:
     """Give the network a new metric, trained on the vectors; return its validation AP, None without queries for it."""
     with torch.random.fork_rng(devices=[]):
@@ -56,5 +54,4 @@ def train_head(
         log=task.log,
         checkpoint=checkpoint,
         validate=validate if len(validation.queries) else None,
-        following=Following(told=told),
     )

@@ -24,7 +24,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.models.base import Embedder, Resumable, Role, Scores
 from neuroseqret.models.card import ModelState, Outcome, prefixed, under
 from neuroseqret.models.devices import usable
-from neuroseqret.models.fixed_features import FixedFeatures
+from neuroseqret.models.fixed_features import TOGETHER, FixedFeatures
 from neuroseqret.models.plain_metric import FEW, PlainMetric
 from neuroseqret.models.presets import SelfAttentionSettings, settings_of
 from neuroseqret.models.self_attention.affordable import affordable, part_for_statistics
@@ -44,14 +44,13 @@ from neuroseqret.processes.value_tables import ValueTables
 from neuroseqret.training.task import TrainingTask
 
 _MOST_MARKS = 64  # most classes of marks in the neural process
-_CHUNK = 512  # sequences whose vectors are held at once; they fit into a cache
 
 
 class SelfAttention(Embedder, Resumable):
     """Embeds each sequence separately; the score is the cosine of two embeddings. Use it to build an index and search.
 
-    `preset` is `default`, which measures best, `paper` (`paper-health`, ...), the model
-    of the paper, or `paper-literal`, its sums to the letter. `overrides` replace settings of the preset, see
+    `preset` is `default`, which measures best, `paper` (`paper-health`, ...), the model of the paper, or
+    `paper-literal`, its sums to the letter. `overrides` replace settings of the preset, see
     `presets.SelfAttentionSettings`.
 
     For example:
@@ -76,8 +75,8 @@ class SelfAttention(Embedder, Resumable):
 
     def learn(self, task: TrainingTask) -> Outcome:
         """Fit what needs no training, then train the network."""
-        counts = self.settings.vector.markov or self.settings.vector.bank > 0
-        part = part_for_statistics(task, self._fit_tables) if counts else None
+        has_statistics = self.settings.vector.markov or self.settings.vector.bank > 0
+        part = part_for_statistics(task, self._fit_tables) if has_statistics else None
         self.scale_on(task.given_corpus, task.seed, part)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(task.seed)
@@ -201,9 +200,9 @@ class SelfAttention(Embedder, Resumable):
         return found
 
     def vectors(self, many: EventSequences, role: Role = "corpus") -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Yield rows of the sequences and their whitened vectors, some thousand at a time, on the model's device."""
-        for begin in range(0, len(many), _CHUNK):
-            chunk = many[begin : begin + _CHUNK]
+        """Yield rows of the sequences and their whitened vectors, some hundred at a time, on the model's device."""
+        for begin in range(0, len(many), TOGETHER):
+            chunk = many[begin : begin + TOGETHER]
             fixed = self.fixed_features(chunk)
             fixed = None if fixed is None else fixed.to(self.device)
             if not self.settings.vector.neural:

@@ -10,6 +10,8 @@
 - `values.py`: what times, marks and columns share
 - `json_rows.py`: JSON objects to a table
 - `text.py`: text files, plain or compressed
+- `csv_table.py`: a CSV file as a table with one row per event
 - `quotes.py`: quoted fields and line numbers of CSV files
+- `formulas.py`: text that spreadsheets would run as a formula, made harmless and back
 - `damage.py`: errors of other libraries as one line for the user
 """

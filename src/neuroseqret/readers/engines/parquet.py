@@ -19,8 +19,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from neuroseqret.data.columns import MEANING_KEY
 from neuroseqret.data.sequences import EventSequences
+from neuroseqret.data.stored_meaning import MEANING_KEY
 from neuroseqret.errors import DataError
 from neuroseqret.readers.engines import damage
 from neuroseqret.readers.engines.other_columns import numbers_if_all
