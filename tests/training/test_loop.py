@@ -182,6 +182,13 @@ def test_one_extreme_batch_is_no_divergence():
     assert result.steps == 40
 
 
+def test_a_jump_in_the_first_steps_that_goes_down_again_is_no_divergence():
+    module = model()
+    jump = {0: 1.0, 1: 1e4, 2: 1e4, 3: 1e3}
+    result = train(module, lambda step: regression(module)(step) * jump.get(step, 10.0), LoopSettings(steps=40))
+    assert result.steps == 40
+
+
 def test_log_files():
     module, log = model(), TrainingLog()
     train(module, regression(module), LoopSettings(steps=5), log=log, validate=lambda: 0.5)

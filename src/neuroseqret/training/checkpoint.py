@@ -21,7 +21,7 @@ from neuroseqret.training.log import TrainingLog
 
 Weights = dict[str, Tensor]
 
-_RECENT = 9  # losses of which most must have risen: one batch of extreme sequences is not a divergence
+_RECENT = 9  # losses that are compared by their median: a few extreme batches, or first steps, are not a divergence
 
 
 @dataclass
@@ -36,7 +36,7 @@ class LoopState:
     drops: int = 0  # of the learning rate
     finished: bool = False
     smooth: float | None = None  # running mean of the loss
-    lowest: float | None = None  # lowest running mean so far
+    lowest: float | None = None  # lowest median of the latest losses so far
     recent: list[float] = field(default_factory=list)  # the latest losses
 
     def judge(self, value: float, module: nn.Module) -> None:
@@ -63,9 +63,12 @@ class LoopState:
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise DivergenceError(f"{place}: loss {loss:g}, gradient norm {norm:g}; {advice}")
         self.smooth = loss if self.smooth is None else 0.9 * self.smooth + 0.1 * loss
-        self.lowest = self.smooth if self.lowest is None else min(self.lowest, self.smooth)
         self.recent = [*self.recent, loss][-_RECENT:]
-        if min(self.smooth, statistics.median(self.recent)) > self.lowest + 50 * (1 + abs(self.lowest)):
+        if len(self.recent) < _RECENT:
+            return
+        middle = statistics.median(self.recent)
+        self.lowest = middle if self.lowest is None else min(self.lowest, middle)
+        if min(self.smooth, middle) > self.lowest + 50 * (1 + abs(self.lowest)):
             raise DivergenceError(f"{place}: the loss rose from {self.lowest:.3g} to {self.smooth:.3g}; {advice}")
 
 
