@@ -31,6 +31,7 @@ from neuroseqret.index.snapshot import Snapshot
 from neuroseqret.index.store import EMBEDDING, PARENT, SERIAL, Store
 from neuroseqret.index.watching import watch
 from neuroseqret.storage import lock
+from neuroseqret.storage.files import system_error_of
 
 #: A rebuild is due when more rows than these, and more than this share of the structure, were added or removed since.
 REBUILD_ROWS, REBUILD_FRACTION = 5000, 0.1
@@ -188,8 +189,7 @@ class Reader:
                 build = building_apart.build if apart else hot_builder.build
                 return build(self.folder / "hot", self.store.pinned(), self.config)
         except (OSError, UserError) as error:  # `storage` turns a system error into a user error
-            system = error if isinstance(error, OSError) else error.__cause__
-            if not isinstance(system, OSError):
+            if (system := system_error_of(error)) is None:
                 raise
             self._not_before = time.monotonic() + _RETRY
             warnings.warn(
