@@ -73,7 +73,7 @@ class BucketStore(LanceStore):
                 self._merge_files(dataset)
             with self._commit(None) as dataset:
                 dataset.cleanup_old_versions(timedelta(seconds=max(grace, 1e-6)), delete_unverified=False)
-            self._dataset = _opened(self.bucket)
+            self._exchange(_opened(self.bucket))
 
     def _apply(self, dataset: LanceDataset, operation: Any) -> LanceDataset:
         from lance import LanceDataset

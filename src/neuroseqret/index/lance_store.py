@@ -100,6 +100,11 @@ class LanceStore:
             self._seen = newest
             return newest
 
+    def _exchange(self, dataset: LanceDataset) -> None:
+        """Go on with this dataset; a `refresh` in another thread, which began earlier, does not undo it."""
+        with self._refreshing:
+            self._dataset = dataset
+
     def changed(self, version: int) -> bool:
         """Compare the time stamp of the folder of manifests; a very recent stamp may hide a second commit."""
         now = self._now()
@@ -233,7 +238,7 @@ class LanceStore:
                 # Files of no version are of writers that were killed, since it is this writer's turn.
                 keep = timedelta(seconds=max(grace, 1e-6))
                 dataset.cleanup_old_versions(keep, delete_unverified=True)
-            self._dataset = open_dataset(str(self._files.table))  # forgets what was read of files that are gone
+            self._exchange(open_dataset(str(self._files.table)))  # forgets what was read of files that are gone
 
     def _merge_files(self, dataset: LanceDataset) -> None:
         dataset.optimize.compact_files(materialize_deletions_threshold=0.0)  # removed rows go
@@ -290,7 +295,7 @@ class LanceStore:
         except FAILURES:  # such as a full disk; renaming needs no space
             while (newest := self._files.newest())[0] > before:
                 self._files.set_aside(newest[1])
-            self._dataset = open_dataset(str(self._files.table))  # without what the session keeps of those versions
+            self._exchange(open_dataset(str(self._files.table)))  # without what the session keeps of those versions
         self.refresh()
 
     def _with_columns_of(self, dataset: LanceDataset, rows: pa.Table) -> pa.Table:
