@@ -13,7 +13,8 @@ import pytest
 from naive import index as naive
 from neuroseqret.candidates.cell_finder import CellFinder
 from neuroseqret.errors import UserError
-from neuroseqret.index import Index, hot_builder, reader
+from neuroseqret.index import Index, following, hot_builder, reader
+from neuroseqret.index.following import Follower
 from neuroseqret.index.lance_store import LanceStore
 
 QUERIES = naive.some_sequences(8, seed=9, prefix="q")
@@ -200,7 +201,7 @@ def test_following_an_upsert_reads_only_the_new_rows(tiny, tmp_path, monkeypatch
     index.search(QUERIES[0])
     for name in ("removed", "get"):
         monkeypatch.setattr(LanceStore, name, lambda *_: pytest.fail("the store was asked what was removed"))
-    monkeypatch.setattr(reader, "_serials", lambda *_: pytest.fail("all rows were read"))
+    monkeypatch.setattr(following, "serials_of", lambda *_: pytest.fail("all rows were read"))
     for turn, prefix in enumerate(["t", "s", "t", "s"]):
         index.upsert(naive.some_sequences(5, seed=10 + turn, prefix=prefix))
         assert answers(index, 500) == answers(Index.open(tmp_path / "index"), 500)
@@ -326,14 +327,14 @@ def test_a_watched_index_follows_others_without_its_searches(tiny, tmp_path, mon
     index = Index.create(tiny, tmp_path / "index", naive.some_sequences(20))
     other = Index.open(tmp_path / "index")
     index.watch(0.02)
-    held, follow = threading.Event(), type(index._reader)._follow
+    held, follow = threading.Event(), Follower.follow
 
     def waits(self, *given):
         assert held.wait(60)
         return follow(self, *given)
 
     with monkeypatch.context() as during:
-        during.setattr(type(index._reader), "_follow", waits)
+        during.setattr(Follower, "follow", waits)
         other.add(naive.some_sequences(5, seed=1, prefix="a"))
         time.sleep(0.1)  # it is being followed now
         assert len(index.search(QUERIES[0], 100)) == 20
