@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from neuroseqret.errors import UserError
+from neuroseqret.index.lance_errors import explained
 from neuroseqret.index.lance_recovery import FAILURES, INDEXES_KEPT, METADATA_KEPT
-from neuroseqret.index.lance_store import TABLE, Check, LanceStore, explained
+from neuroseqret.index.lance_store import TABLE, Check, LanceStore
 from neuroseqret.index.store import Conflict
 from neuroseqret.storage.bucket import Bucket
 
