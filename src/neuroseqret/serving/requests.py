@@ -28,7 +28,7 @@ def service_of(request: Request) -> Service:
 
 
 async def chunks(request: Request, most: int, seconds: float, limits: Limits) -> AsyncIterator[bytes]:
-    """Yield the body piece by piece; refuse it as soon as it is too large, or does not arrive in so many seconds."""
+    """Yield the body piece by piece; refuse it as soon as it is too large or has not arrived in `seconds`."""
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced) > most:
         raise _too_large(most)
