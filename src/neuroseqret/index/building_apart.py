@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -24,9 +23,16 @@ from neuroseqret.storage.files import system_error_of
 
 _NICE = 10  # how far the priority goes down
 _SYSTEM_ERROR = 3  # exit status if the system refused something, such as room on the disk
-#: What the process runs. It finds modules where this process does. `python -m` would also look in the working folder,
-#: which may be a stranger's.
-_PROGRAM = "import sys; sys.path[:] = sys.argv[3:]; from neuroseqret.index import building_apart; building_apart.main()"
+#: What the process runs. It finds modules where this process does; `python -m` would also look in the working folder,
+#: which may be a stranger's. Ctrl-C ends the process that searches, which waits for this one.
+_PROGRAM = """
+import sys
+sys.path[:] = sys.argv[3:]
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+from neuroseqret.index import building_apart
+building_apart.main()
+"""
 
 
 def build(folder: Path, store: Store, config: IndexConfig) -> hot.HotStructure:
@@ -62,7 +68,6 @@ def _check(status: int, said: str) -> None:
 
 def main() -> None:
     """Build the structure of the index and of the version of its store that the command line names."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the process that searches, which waits for this one
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(AttributeError, OSError):  # Windows has no such priorities
         os.nice(_NICE)
