@@ -45,7 +45,7 @@ def sequences(number: int, name: str, rng: np.random.Generator) -> EventSequence
 
 
 def trained(number: int) -> tuple[EventSequences, EventSequences, SelfAttention]:
-    """Return queries, a corpus of so many sequences, and a first stage."""
+    """Return queries, a corpus with this many sequences, and a first stage."""
     rng = np.random.default_rng(0)
     queries, corpus = sequences(30, "q", rng), sequences(number, "c", rng)
     queries = queries.with_column("split", ["train"] * 20 + ["validation"] * 10)

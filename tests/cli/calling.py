@@ -26,7 +26,7 @@ def call(*arguments: str, entry: Callable[[], None] = run) -> Done:
 
 
 def call_in_terminal(*arguments: str, columns: int = 80) -> Done:
-    """Run `neuroseqret` with the arguments on a terminal that is so many columns wide."""
+    """Run `neuroseqret` with the arguments on a terminal that is this many columns wide."""
     return _call(arguments, run, columns)
 
 

@@ -76,7 +76,7 @@ def _state(name: str) -> dict[str, Any]:
 
 
 def run_child(command: list[str], environment: dict[str, str], seconds: int, idle: int = IDLE) -> tuple[bytes, bool]:
-    """Run a process for at most so many seconds of processor time; return what it said, and whether it hung.
+    """Run a process for at most `seconds` of processor time; return what it said, and whether it hung.
 
     It hangs too if it sleeps for `idle` seconds in a row. A process that hangs says where: the stacks of its threads.
     Time in which it is stopped, or waits for a processor, does not count.

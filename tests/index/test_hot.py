@@ -44,16 +44,25 @@ def test_the_layout_on_disk_stays_so_that_older_indexes_open_without_a_rebuild(
     assert sorted(meta["files"]) == sorted([*EVERY, *files])
 
 
-@pytest.mark.parametrize("lacks", ["the file system", "the system"])
+@pytest.mark.parametrize("lacks", ["the file system", "the system", "maps"])
 def test_room_for_a_rebuild_is_taken_where_it_cannot_be_asked_for(tiny, tmp_path, monkeypatch, lacks):
+    memmap = np.memmap
+
     def refuse(*_):
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    def read_only(file, *given, **rest):
+        if "r+" in given:
+            raise OSError(errno.ENODEV, "No such device")
+        return memmap(file, *given, **rest)
 
     index = Index.create(tiny, tmp_path / "index", naive.some_sequences(50))
     before = answers(index, naive.some_sequences(5, seed=9))
     monkeypatch.setattr(hot_builder, "_ZEROS", 1000)  # the room is no multiple of this
     if lacks == "the system":
         monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    elif lacks == "maps":
+        monkeypatch.setattr(np, "memmap", read_only)
     else:
         monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
     index.compact()

@@ -306,6 +306,26 @@ def test_own_events_pasted_dropped_and_drawn(tab, tmp_path):
     tab.check()
 
 
+#: Drops a file, or text, next to all fields; returns whether the page took it from the browser.
+DROP = """(file) => {
+  const data = new DataTransfer();
+  if (file) data.items.add(new File(["0,view\\n5,view"], "events.csv"));
+  else data.setData("text/plain", "0,view");
+  const event = new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true});
+  document.body.dispatchEvent(event);
+  return event.defaultPrevented;
+}"""
+
+
+def test_a_file_that_is_dropped_anywhere_is_read_and_text_is_left_to_the_browser(tab):
+    page = tab.open()
+    settled(page)
+    assert page.evaluate(DROP, False) is False
+    assert page.evaluate(DROP, True) is True
+    page.get_by_text("2 events").wait_for()
+    tab.check()
+
+
 #: Listens to everything that a page sends to the loudspeaker.
 LISTEN = """
   const connect = AudioNode.prototype.connect;

@@ -28,6 +28,7 @@ LIMITS = (
     "json_bytes=20000",
     "body_bytes=40000",
     "where_characters=100",
+    "compared=40",
     "idle_seconds=1",
     "upload_seconds=2",
 )
@@ -50,6 +51,7 @@ def guarded(served_index, key_file, tmp_path_factory):
     }
     folder = tmp_path_factory.mktemp("guarded")
     options = [word for limit in LIMITS for word in ("--limit", limit)]
+    options += ["--rerank", str(served_index / "model")]
     options += ["--keys", str(key_file), "--audit", str(folder / "audit"), "--host", "0.0.0.0"]
     with RunningServer(served_index, *options, log=folder / "log") as running:
         yield running, made, folder / "audit"
@@ -121,6 +123,9 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back(guarded):
         ({**QUERY, "k": 21}, 422, "at most 20"),
         ({"queries": [QUERY["query"]] * 5}, 422, "at most 4"),
         ({"query": {"times": list(range(51)), "marks": [0] * 51}}, 422, "at most 50"),
+        ({**QUERY, "exhaustive": True}, 422, "at most 40 are allowed"),
+        ({**QUERY, "exhaustive": True, "rerank": True}, 422, "at most 40 are allowed"),
+        ({**QUERY, "at_least": 41}, 422, "compares with 41 sequences"),
         ({**QUERY, "where": "age = " + "1" * 100}, 422, "more than 100 characters"),
         ({**QUERY, "where": {"age": "1" * 100}}, 422, "more than 100 characters"),
         ({**QUERY, "fields": ["x" * 30_000]}, 413, "more than 20,000 bytes"),

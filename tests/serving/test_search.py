@@ -171,6 +171,10 @@ def test_times_in_another_unit_come_back_with_a_warning(server, index, served_da
     (said,) = server.post("/v1/search", {"query": wrong})["warnings"]
     assert "times longer than" in said
     assert "check the unit" in said
+    mixed = {"queries": [{"id": "corpus-000001"}, wrong, {"id": "corpus-000002"}]}
+    assert server.post("/v1/search", mixed)["warnings"] == [said]
+    status, problem, _ = server.call("POST", "/v1/search", {**mixed, "strict": True})
+    assert (status, problem["detail"]) == (422, said)
     with RunningServer(own_index, log=tmp_path / "log") as running:
         added = running.post("/v1/sequences", {"sequences": [{"id": "new", **wrong}]})
         assert (added["added"], added["warnings"]) == (1, [said])

@@ -26,7 +26,7 @@ AT_ONCE = 5  # rounds of a cell before the next one has its turn
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=10_000, help="stop after so many rounds in all")
+    parser.add_argument("--rounds", type=int, default=10_000, help="stop after this many rounds in all")
     parser.add_argument("--minutes", type=float, default=30.0, help="stop after this long")
     parser.add_argument("--only", action="append", help="only this kind of harm; may be repeated")
     given = parser.parse_args()

@@ -19,7 +19,7 @@ from neuroseqret.errors import UserError
 from neuroseqret.index import Index
 
 WRITERS, READERS, STEPS = 4, 2, 6
-MOST_CALLS = 250  # a writer makes about so many calls; it is killed at one of them, or after its last one
+MOST_CALLS = 250  # a writer makes about this many calls; it is killed at one of them, or after its last one
 VERBS = ("add", "add", "upsert", "remove", "compact")
 DONE, REFUSED = "done", "refused"
 Say = Callable[[str], None]

@@ -50,7 +50,7 @@ Millis = npt.NDArray[np.float32]
 
 
 class Figures(NamedTuple):
-    """What a process holds, after so many searches and commits."""
+    """What a process holds, after a number of searches and commits."""
 
     searches: int
     commits: int

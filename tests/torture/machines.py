@@ -176,7 +176,7 @@ class Machines:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=100, help="stop after so many rounds in all")
+    parser.add_argument("--rounds", type=int, default=100, help="stop after this many rounds in all")
     parser.add_argument("--minutes", type=float, default=30.0, help="stop after this long")
     given = parser.parse_args()
     found = {kind: _read(kind) for kind in KINDS}

@@ -3,7 +3,7 @@
 It imports everything once and opens no index itself, so that a fork is cheap. One line each way:
 
     change NAME CALL FOLDER [ERRNO LASTING]   `killed`, `refused` or `done CALLS SECONDS`; call 0 does no harm
-    moment NAME SECONDS FOLDER                the same, killed so many seconds after the change began
+    moment NAME SECONDS FOLDER                the same, killed SECONDS after the change began
     cut NAME CALL FOLDER JOURNAL              the same, and what was synced is written to the journal
     serve CALL FOLDER REQUESTS                `killed ACKNOWLEDGED` or `done CALLS`: a server, and a client that writes
     crowd SEED FOLDER                         what four writers and two readers said, as JSON
@@ -58,7 +58,7 @@ CHANGES = {
 
 
 def checkpoint(folder, save=None):
-    """Save a checkpoint of so many steps, or return the steps of the one that is there."""
+    """Save a checkpoint of this many steps, or return the steps of the one that is there."""
     module, log = torch.nn.Linear(2, 2), TrainingLog()
     optimizer, kept = torch.optim.SGD(module.parameters(), 0.1), Checkpoint(folder / "checkpoint", "key")
     if save is None:

@@ -97,7 +97,7 @@ class BucketTables:
         return cls(*(open_array(folder / file) for file in _FILES.values()))
 
     def fits(self, n: int, bits: int) -> bool:
-        """Return whether the arrays are those of tables over n codes of so many bits, and lead nowhere else."""
+        """Return whether the arrays are those of tables over n codes of `bits` bits, and lead nowhere else."""
         tables, length = self.positions.shape
         if not (1 <= tables <= MAX_TABLES and 1 <= length <= MAX_LENGTH):
             return False

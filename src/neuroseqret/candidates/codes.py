@@ -50,7 +50,7 @@ def unpack_bits(codes: Codes, bits: int) -> npt.NDArray[np.bool_]:
 
 
 def check_bits(bits: int) -> None:
-    """Raise a `UserError` if codes cannot have so many bits."""
+    """Raise a `UserError` if codes cannot have this many bits."""
     if not 1 <= bits <= MAX_BITS:
         raise UserError(f"a hash code must have 1 to {MAX_BITS} bits, not {bits}")
 

@@ -15,7 +15,7 @@ EXHAUSTIVE_BELOW = 20_000
 
 
 def choose_finder(setting: str, rows: int) -> type[Finder]:
-    """Return the finder for a corpus of so many rows; `setting` is a method name or `auto`.
+    """Return the finder for a corpus with this many rows; `setting` is a method name or `auto`.
 
     `auto` takes cells for a large corpus: they need the least time at equal recall (see docs/index-measurements.md).
     """

@@ -20,7 +20,7 @@ Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int32]
 #: Up to this length a list is kept in order by insertion: fastest for short lists, quadratic time for long ones.
 SHORT = 128
-#: Up to so many products of numbers (about 0.1 ms) a kernel keeps Python's lock.
+#: A kernel that multiplies at most this many pairs of numbers (about 0.1 ms) keeps Python's lock.
 LOCKED = 1 << 20
 
 
@@ -217,5 +217,5 @@ _LOCKED_FORM = {
 
 
 def suited(kernel: Any, products: int) -> Any:
-    """Return the form of a kernel for so many products of numbers: one that keeps Python's lock if they are few."""
+    """Return the form of a kernel that keeps Python's lock if it has few products of numbers to compute."""
     return _LOCKED_FORM[kernel] if products <= LOCKED else kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from neuroseqret.cli.console import out, print_json, progress, remarks
+from neuroseqret.cli import adding
+from neuroseqret.cli.console import out, print_json, remarks
 from neuroseqret.cli.embed import RAY
 from neuroseqret.cli.event_files import (
     COLUMNS_AS_IN_TRAINING,
@@ -35,10 +35,7 @@ from neuroseqret.cli.places import (
 from neuroseqret.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroseqret.data.meaning import Meaning
-    from neuroseqret.data.sequences import EventSequences
-    from neuroseqret.index import Index
-    from neuroseqret.serving.client import RemoteIndex
+    pass
 
 index_app = typer.Typer(no_args_is_help=True, help="Build and change an index.")
 
@@ -48,7 +45,6 @@ CORPUS = typer.Argument(
     ..., metavar="CORPUS", help=f"Data folder, whose corpus is indexed, or a file of event sequences {IN_ANY_FORMAT}."
 )
 JSON = typer.Option(False, "--json", help="Print JSON instead of text.")
-_BATCH = 8192
 _NAMED = 10  # unknown ids that a message lists
 #: What `index info` calls entries whose own name says too little.
 _SAID = {
@@ -140,7 +136,7 @@ def create(
         device_named(device)  # report the error before anything is written
     card = read_card(model)
     options = file_options_as_in_training(corpus, column, time_format, card)
-    batches = _scan(corpus, card.meaning, options, unknown_marks)
+    batches = adding.scan(corpus, card.meaning, options, unknown_marks)
     first = list(islice(batches, 1))  # report a bad file before anything is written
     if first and strict:
         check_gaps(first[0], card.typical_gaps, card.time_unit, strict=True, file=corpus)
@@ -149,7 +145,7 @@ def create(
     settings |= {"window_events": window, "window_duration": window_duration, "window_step": step}
     made = Index.create(model, target, engine=engine, **settings)
     move_model(made, device)
-    _add(made, chain(first, batches), corpus, upsert=False, as_json=as_json, strict=strict)
+    adding.add(made, chain(first, batches), corpus, upsert=False, as_json=as_json, strict=strict)
 
 
 @index_app.command(cls=Command)
@@ -174,9 +170,9 @@ def add(
         raise UserError("--device is about this machine; leave it out with --ray")
     move_model(index, device)
     options = file_options_as_in_training(corpus, column, time_format, training_columns_of(index))
-    batches = _scan(corpus, meaning_of(index), options, unknown_marks)
+    batches = adding.scan(corpus, meaning_of(index), options, unknown_marks)
     if ray is None:
-        _add(index, batches, corpus, upsert, as_json, strict=strict)
+        adding.add(index, batches, corpus, upsert, as_json, strict=strict)
         return
     from neuroseqret.distributed import Cluster, RemoteEmbedder
     from neuroseqret.index import Index
@@ -186,7 +182,7 @@ def add(
     with Cluster(ray) as cluster:
         embedder = RemoteEmbedder(cluster, index.folder / "model", index.model)
         remote: dict[str, Any] = {"embedder": embedder, "at_once": 2 * cluster.slots}
-        _add(index, batches, corpus, upsert, as_json, **remote, strict=strict)
+        adding.add(index, batches, corpus, upsert, as_json, **remote, strict=strict)
 
 
 @index_app.command(cls=Command)
@@ -211,13 +207,14 @@ def remove(
     unknown = index.unknown(wanted)
     number = index.remove(wanted)
     if as_json:
-        print_json({"removed": number, "unknown": unknown, **_size_of(index)})
+        print_json({"removed": number, "unknown": unknown, **adding.size_of(index)})
     else:
-        remarks.print(f"{_counted(number, 'sequence')} removed; {_holds(index)}", markup=False)
+        remarks.print(f"{adding.counted(number, 'sequence')} removed; {adding.holds(index)}", markup=False)
     if unknown:
         if not as_json:
             few = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
-            remarks.print(f"neuroseqret: {_counted(len(unknown), 'id')} not in {name_of(index)}: {few}", markup=False)
+            missing = adding.counted(len(unknown), "id")
+            remarks.print(f"neuroseqret: {missing} not in {name_of(index)}: {few}", markup=False)
         raise typer.Exit(1)
 
 
@@ -233,11 +230,11 @@ def compact(folder: Path = PLACE, as_json: bool = JSON) -> None:
     index.compact()
     after = index.info()["bytes_on_disk"]
     if as_json:
-        print_json({"bytes_before": before, "bytes_after": after, **_size_of(index)})
+        print_json({"bytes_before": before, "bytes_after": after, **adding.size_of(index)})
     else:
         remarks.print(
             f"{name_of(index)}: {before:,} bytes before, {after:,} now, with the versions of the last hour, which a "
-            f"later 'index compact' deletes; {_holds(index)}",
+            f"later 'index compact' deletes; {adding.holds(index)}",
             markup=False,
         )
 
@@ -304,72 +301,3 @@ def sync(
         print_json(asdict(done))
         return
     remarks.print(f"{index.info()['engine']}: {done.added:,} added, {done.removed:,} removed", markup=False)
-
-
-def _scan(corpus: Path, meaning: Meaning, options: dict[str, Any], unknown_marks: str) -> Iterator[EventSequences]:
-    """Read the corpus in batches, with marks numbered as the model's."""
-    from neuroseqret.data.meaning import unknown_marks_choice
-    from neuroseqret.readers import scan_or_read
-
-    choice = unknown_marks_choice(unknown_marks)
-    batches = scan_or_read(_file(corpus), _BATCH, **options)
-    return (meaning.apply(batch, choice, corpus) for batch in batches)
-
-
-def _file(corpus: Path) -> Path:
-    """Return the file to read: the corpus of a data folder, or the path itself."""
-    from neuroseqret.readers.formats.canonical import is_data_folder
-
-    return corpus / "corpus.parquet" if is_data_folder(corpus) else corpus
-
-
-def _add(
-    index: Index | RemoteIndex,
-    batches: Iterator[EventSequences],
-    corpus: Path,
-    upsert: bool,
-    as_json: bool,
-    **where: Any,
-) -> None:
-    shown = progress(batches, "indexing", _number_of_sequences(corpus), count=len)
-    done = index.add(shown, upsert=upsert, unknown_marks="keep", **where)  # decided by `_scan`, which knows the file
-    if hasattr(index, "refresh"):  # a server refreshes itself
-        index.refresh()
-    if as_json:
-        print_json({**asdict(done), **_size_of(index)})
-        return
-    parts = [f"{_counted(done.added, 'sequence')} added"]
-    if done.replaced:
-        parts.append(f"{done.replaced:,} replaced")
-    if done.already_there:
-        parts.append(f"{done.already_there:,} already there")
-    remarks.print(f"{', '.join(parts)}; {_holds(index)}", markup=False)
-
-
-def _size_of(index: Index | RemoteIndex) -> dict[str, int]:
-    """Return the numbers of sequences and, in an index of windows, of windows."""
-    return {name: number for name, number in index.info().items() if name in ("sequences", "windows")}
-
-
-def _holds(index: Index | RemoteIndex) -> str:
-    """Say what an index holds, in sequences; the windows that they are cut into are extra."""
-    size = _size_of(index)
-    windows = f" ({_counted(size['windows'], 'window')})" if "windows" in size else ""
-    return f"{name_of(index)} now holds {_counted(size['sequences'], 'sequence')}{windows}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _number_of_sequences(corpus: Path) -> int | None:
-    """Return the number of sequences for the progress bar, or None if the file does not state it."""
-    import pyarrow.parquet as pq
-    from pyarrow import ArrowInvalid
-
-    try:
-        read = pq.read_metadata(_file(corpus))
-    except (ArrowInvalid, OSError):
-        return None
-    lists = any(read.schema.column(place).max_repetition_level for place in range(read.num_columns))
-    return read.num_rows if lists else None  # without lists, a row is an event

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from neuroseqret.errors import UserError
+from neuroseqret.index.lance_errors import explained
 from neuroseqret.index.lance_recovery import FAILURES, INDEXES_KEPT, METADATA_KEPT
-from neuroseqret.index.lance_store import TABLE, Check, LanceStore, explained
+from neuroseqret.index.lance_store import TABLE, Check, LanceStore
 from neuroseqret.index.store import Conflict
 from neuroseqret.storage.bucket import Bucket
 
@@ -73,7 +74,7 @@ class BucketStore(LanceStore):
                 self._merge_files(dataset)
             with self._commit(None) as dataset:
                 dataset.cleanup_old_versions(timedelta(seconds=max(grace, 1e-6)), delete_unverified=False)
-            self._dataset = _opened(self.bucket)
+            self._exchange(_opened(self.bucket))
 
     def _apply(self, dataset: LanceDataset, operation: Any) -> LanceDataset:
         from lance import LanceDataset

@@ -29,7 +29,8 @@ from neuroseqret.index.rows import embeddings_of
 from neuroseqret.index.store import EMBEDDING, KEY, OFFSET, SERIAL, Store
 from neuroseqret.storage.files import new_file, new_folder
 
-_NOT_SUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+#: What systems say of a call that a file system does not have; on macOS the first two are different numbers.
+_NOT_SUPPORTED = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.ENODEV, errno.EINVAL)
 _ZEROS = 1 << 20  # bytes that are written at once
 _OLD_BUILD = re.compile(rf"{hot.BUILD_NAME.pattern}|\.{hot.BUILD_NAME.pattern}-.*")  # complete, or temporary
 
@@ -131,27 +132,35 @@ def _scratch(target: Path, count: int, dimension: int) -> npt.NDArray[np.float32
     """Return room for embeddings: a mapped file without a name, so that a rebuild beside searches takes little memory.
 
     The room on the disk is taken at once. A disk that is full is an error here; at a page of a map it would be a signal
-    that ends the process. Windows cannot remove a folder whose files are mapped, so there it is plain memory.
+    that ends the process. It is plain memory where a file system cannot map what is written (some in a network), and on
+    Windows, which cannot remove a folder whose files are mapped.
     """
-    size = 4 * count * dimension
-    if not size or os.name == "nt":
-        return np.empty((count, dimension), np.float32)
+    shape = count, dimension
+    if not count * dimension or os.name == "nt":
+        return np.empty(shape, np.float32)
     with tempfile.TemporaryFile(dir=target) as file:
-        _take_room(file, size)
-        return np.memmap(file, np.float32, "r+", shape=(count, dimension)).view(np.ndarray)
+        _take_room(file, 4 * count * dimension)
+        try:
+            return np.memmap(file, np.float32, "r+", shape=shape).view(np.ndarray)
+        except OSError as error:
+            if error.errno not in _NOT_SUPPORTED:
+                raise
+            return np.empty(shape, np.float32)
 
 
 def _take_room(file: IO[bytes], size: int) -> None:
-    """Take the room of a file on the disk; zeros are written where the system or the file system cannot just do it."""
-    try:
-        os.posix_fallocate(file.fileno(), 0, size)
-    except (AttributeError, OSError) as error:
-        if isinstance(error, OSError) and error.errno not in _NOT_SUPPORTED:
-            raise
-        zeros = bytes(min(size, _ZEROS))
-        for begin in range(0, size, len(zeros)):
-            file.write(zeros[: size - begin])
-        file.flush()
+    """Take the room of a file on the disk; write zeros where the system or the file system has no call for that."""
+    if hasattr(os, "posix_fallocate"):  # macOS does not have it
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+            return
+        except OSError as error:
+            if error.errno not in _NOT_SUPPORTED:
+                raise
+    zeros = bytes(min(size, _ZEROS))
+    for begin in range(0, size, len(zeros)):
+        file.write(zeros[: size - begin])
+    file.flush()
 
 
 def _append(stream: BinaryIO, column: pa.Array) -> npt.NDArray[np.int64]:

@@ -9,19 +9,17 @@ For example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from neuroseqret.data.gaps import check_gaps, checked_gaps
+from neuroseqret.data.gaps import checked_gaps
 from neuroseqret.data.meaning import UnknownMarks
 from neuroseqret.data.sequences import EventSequence, EventSequences
 from neuroseqret.data.windows import Events
@@ -42,13 +40,14 @@ from neuroseqret.index.hot import verify
 from neuroseqret.index.info import describe, describe_with_engine, one_line
 from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.making import embedder_of, make_folder, make_in_bucket
+from neuroseqret.index.own_model import OwnModel
 from neuroseqret.index.reader import Reader
 from neuroseqret.index.search import SearchOptions
 from neuroseqret.index.store import Store
 from neuroseqret.index.view import View
 from neuroseqret.index.writer import Added, Writer, in_threads, sum_of
 from neuroseqret.methods import registry as methods
-from neuroseqret.models.base import Embedder, RelevanceModel, Reranker
+from neuroseqret.models.base import Embedder, RelevanceModel
 from neuroseqret.models.card import ModelCard
 from neuroseqret.models.model_folder import read_saved
 from neuroseqret.readers.coercion import ColumnMap, Given, Pairs
@@ -85,13 +84,11 @@ class Index:
         self.folder, self.config, self._store = folder, config, store  # in a bucket: the folder of this machine's cache
         self.place = place
         self._mirror: Mirror | None = None
-        self._compared: WeakKeyDictionary[RelevanceModel, tuple[ModelCard | None, bool]] = WeakKeyDictionary()
+        self._model = OwnModel(folder, config, place, model)
         if config.engine is not None:
             self._mirror = Mirror(store, open_engine(config.engine, config, folder / HASH_FILE), FolderMarks(folder))
         every = None if place is None else seconds_between_looks()
         self._reader, self._writer = Reader(folder, store, config, every), Writer(store, config, self._mirror)
-        if model is not None:
-            self.model = model
 
     @classmethod
     def create(
@@ -159,32 +156,15 @@ class Index:
             opened._mirror.heal()
         return opened
 
-    @cached_property
-    def model(self) -> Embedder:
-        """The model whose embeddings the index holds."""
-        return self._loaded(methods.load)
-
-    @cached_property
-    def _query_model(self) -> Embedder:
-        """What embeds queries if `model` is not loaded: a form of it that is ready sooner, if there is one."""
-        return self._loaded(methods.load_to_embed)
-
     @property
-    def _embedder(self) -> Embedder:
-        return self.model if "model" in vars(self) else self._query_model
-
-    def _loaded(self, load: Callable[[Path], RelevanceModel]) -> Embedder:
-        if self.place is None:
-            return embedder_of(load(self.folder / "model"))
-        try:
-            return embedder_of(load(self.place.model()[0]))
-        except UserError:  # the copy in the cache is damaged
-            return embedder_of(load(self.place.model(anew=True)[0]))
+    def model(self) -> Embedder:
+        """The model whose embeddings the index holds; it is loaded when it is first needed."""
+        return self._model.whole
 
     @property
     def card(self) -> ModelCard:
         """The card of the model."""
-        return self._embedder.trained_card()
+        return self._model.embedder.trained_card()
 
     @property
     def name(self) -> str:
@@ -300,8 +280,9 @@ class Index:
         """Follow the commits of other processes in the background from now on, so that no search reads them itself.
 
         Searches then see what this process wrote, at once, and what others wrote about `seconds` before; `refresh`
-        follows at once. Without this, a search looks for commits and reads what is new before it begins. An index in
-        an object store is always watched. With `apart`, the search structure of an index in a folder is rebuilt in a
+        follows at once. An `add` of many sequences takes longer: it returns when they are where searches find them
+        fast. Without this, a search looks for commits and reads what is new before it begins. An index in an object
+        store is always watched. With `apart`, the search structure of an index in a folder is rebuilt in a
         process of its own, at low priority: for servers, whose searches then do not feel it.
         """
         check_not_forked()
@@ -368,7 +349,7 @@ class Index:
         many, own_rows, one = queries_of(view, queries, id, events, columns)
         many = self.config.meaning.apply(many, unknown_marks if id is None else "keep")
         if id is None:
-            self._check_gaps(many, strict)
+            self._model.check_gaps(many, strict)
         options = self.search_options(
             k,
             rerank=rerank,
@@ -386,20 +367,13 @@ class Index:
             hits.attach(self._fetch)
         return found[0] if one else AllHits(found)
 
-    def _check_gaps(self, sequences: EventSequences, strict: bool) -> bool:
-        """Warn (or raise) if the times look like another unit than the model's; return whether they look right."""
-        card = self._embedder.card
-        return card is None or check_gaps(sequences, card.typical_gaps, card.time_unit, strict=strict, stacklevel=3)
-
     def _fetch(self, ids: Sequence[str]) -> EventSequences:
         """Return sequences or windows for the hits of a search."""
         return self.view().whole(ids)
 
     def embed_queries(self, queries: EventSequences) -> npt.NDArray[np.float32]:
         """Return the embeddings of queries whose marks are numbered as the index's: (queries, D)."""
-        return rows.check_vectors(
-            self._embedder.embed(queries, "query", unknown_marks="keep", strict=None), queries, self.config
-        )
+        return self._model.embed_queries(queries)
 
     def view(self) -> View:
         """Return the newest commit, to ask several questions of the same state of the corpus."""
@@ -421,9 +395,7 @@ class Index:
         at_least: int | None = None,
     ) -> SearchOptions:
         """Return the options of `search`, checked, with the index's settings where they are not given."""
-        reranker = None if rerank is None else self._reranker(rerank)
-        if reranker is None and not self._embedder.score_is_cosine:
-            reranker = self.model
+        reranker = self._model.reranker(rerank)
         if reranker is None and rerank_top is not None:
             raise UserError("rerank_top is the number of hits that a second model scores; name the model with rerank")
         settings = self.config.settings
@@ -431,28 +403,12 @@ class Index:
             k=k,
             exhaustive=exhaustive,
             rerank=reranker,
-            builds_on_index=reranker is not None and self._builds_on(reranker),
+            builds_on_index=reranker is not None and self._model.is_first_stage_of(reranker),
             rerank_top=rerank_top if rerank_top is not None else 100,
-            expand=self._embedder.as_query if expand else None,
+            expand=self._model.embedder.as_query if expand else None,
             fraction=fraction if fraction is not None else settings.fraction,
             at_least=at_least if at_least is not None else settings.at_least,
         )
-
-    def _reranker(self, rerank: str | PathLike[str] | RelevanceModel) -> RelevanceModel:
-        """The model itself, or the one in a folder; it must have learned the index's marks in the index's unit."""
-        if isinstance(rerank, RelevanceModel):
-            self.config.meaning.check_same(rerank.meaning, f"the reranking model {rerank.name!r}")
-            return rerank
-        self.config.meaning.check_same(read_saved(rerank).card.meaning, str(rerank))
-        return methods.load(rerank)
-
-    def _builds_on(self, reranker: RelevanceModel) -> bool:
-        """Whether the reranking model's first stage is the index's model; they are compared once per fit of it."""
-        card, same = self._compared.get(reranker, (None, False))
-        if card is None or card is not reranker.card:
-            same = isinstance(reranker, Reranker) and reranker.builds_on(self.model)
-            self._compared[reranker] = reranker.card, same
-        return same
 
     def get(self, ids: str | Sequence[str]) -> EventSequences:
         """Return the stored sequences with these ids, in their order; windows are found by `Hit.window`."""

@@ -22,12 +22,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from neuroseqret.errors import UserError
+from neuroseqret.index.lance_errors import explained
 from neuroseqret.index.lance_files import LanceFiles
+from neuroseqret.index.lance_operations import added, fitted, merged, one_of
 from neuroseqret.index.lance_recovery import (
     FAILURES,
     check_deletions,
     fall_back,
-    is_failure,
     is_usable,
     open_dataset,
     read_added,
@@ -36,7 +37,6 @@ from neuroseqret.index.lance_recovery import (
 )
 from neuroseqret.index.store import KEY, PARENT, SERIAL, Conflict
 from neuroseqret.storage import lock
-from neuroseqret.storage.bucket import explain
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment
@@ -100,6 +100,11 @@ class LanceStore:
             self._seen = newest
             return newest
 
+    def _exchange(self, dataset: LanceDataset) -> None:
+        """Go on with this dataset; a `refresh` in another thread, which began earlier, does not undo it."""
+        with self._refreshing:
+            self._dataset = dataset
+
     def changed(self, version: int) -> bool:
         """Compare the time stamp of the folder of manifests; a very recent stamp may hide a second commit."""
         now = self._now()
@@ -141,9 +146,9 @@ class LanceStore:
             known += [fragment.fragment_id for fragment in dataset.get_fragments()]
             table = self._with_columns_of(dataset, rows)
             if replaced is None or not known:
-                operation: Any = _append(dataset, table)
+                operation: Any = added(dataset, table)
             else:
-                operation = _merge(dataset, table, replaced, windowed=PARENT in rows.column_names)
+                operation = merged(dataset, table, replaced, windowed=PARENT in rows.column_names)
             done = self._apply(dataset, operation)
         return self._at(done)
 
@@ -155,13 +160,13 @@ class LanceStore:
 
     def delete(self, keys: Sequence[int]) -> None:
         with explained(self.folder, "written to"), self._commit(None, read_serials) as dataset:
-            dataset.delete(_one_of(KEY, keys))
+            dataset.delete(one_of(KEY, keys))
 
     def get(self, serials: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         wanted = np.unique(serials)
         with explained(self.folder, "read"):
             found = self._dataset.to_table(
-                columns=list(dict.fromkeys([SERIAL, *columns])), filter=_one_of(SERIAL, wanted.tolist())
+                columns=list(dict.fromkeys([SERIAL, *columns])), filter=one_of(SERIAL, wanted.tolist())
             )
         at = found.column(SERIAL).to_numpy()
         if len(at) != len(wanted):
@@ -233,7 +238,7 @@ class LanceStore:
                 # Files of no version are of writers that were killed, since it is this writer's turn.
                 keep = timedelta(seconds=max(grace, 1e-6))
                 dataset.cleanup_old_versions(keep, delete_unverified=True)
-            self._dataset = open_dataset(str(self._files.table))  # forgets what was read of files that are gone
+            self._exchange(open_dataset(str(self._files.table)))  # forgets what was read of files that are gone
 
     def _merge_files(self, dataset: LanceDataset) -> None:
         dataset.optimize.compact_files(materialize_deletions_threshold=0.0)  # removed rows go
@@ -290,7 +295,7 @@ class LanceStore:
         except FAILURES:  # such as a full disk; renaming needs no space
             while (newest := self._files.newest())[0] > before:
                 self._files.set_aside(newest[1])
-            self._dataset = open_dataset(str(self._files.table))  # without what the session keeps of those versions
+            self._exchange(open_dataset(str(self._files.table)))  # without what the session keeps of those versions
         self.refresh()
 
     def _with_columns_of(self, dataset: LanceDataset, rows: pa.Table) -> pa.Table:
@@ -307,85 +312,5 @@ class LanceStore:
         return table
 
 
-def _append(dataset: LanceDataset, rows: pa.Table) -> Any:
-    """Write rows to new files; return the operation that adds them.
-
-    Lance would let two appends to the same version pass, one after the other. So the operation claims to change the
-    first fragment too: then only one of two such operations passes. An empty dataset is overwritten, with the same
-    effect.
-    """
-    from lance import LanceOperation
-    from lance.fragment import write_fragments
-
-    new, there = write_fragments(rows, dataset), dataset.get_fragments()
-    if not there:
-        return LanceOperation.Overwrite(dataset.lance_schema, new)
-    return LanceOperation.Update(updated_fragments=[there[0].metadata], new_fragments=new)
-
-
-def _merge(dataset: LanceDataset, rows: pa.Table, keys: Sequence[int], windowed: bool) -> Any:
-    """Write rows to new files; return the operation that puts them in the place of the rows with the keys."""
-    if windowed:
-        # A sequence may have more or fewer windows than before: delete all with its key in the same commit.
-        merge = dataset.merge_insert(SERIAL).when_not_matched_insert_all()
-        merge = merge.when_not_matched_by_source_delete(_one_of(KEY, keys))
-    else:
-        # A whole sequence is one row, which can be updated. Only keys are read: a fifth of the time.
-        merge = dataset.merge_insert(KEY).when_matched_update_all().when_not_matched_insert_all()
-    operation: Any = merge.execute_uncommitted(rows)[0].operation
-    first = dataset.get_fragments()[0].metadata  # changed in any case, as in `_append`
-    if first.id not in [*operation.removed_fragment_ids, *(one.id for one in operation.updated_fragments)]:
-        operation.updated_fragments.append(first)
-    return operation
-
-
 def _turn(folder: Path) -> AbstractContextManager[object]:
     return lock.held(folder.parent / "write.lock")
-
-
-def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows in the columns of a schema, null where they have no value."""
-    columns = []
-    for field in schema:
-        if field.name not in rows.column_names:
-            columns.append(pa.nulls(rows.num_rows, field.type))
-            continue
-        try:
-            columns.append(rows.column(field.name).cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-            raise UserError(
-                f"column {field.name!r} is of type {rows.schema.field(field.name).type}, in the index it is of type "
-                f"{field.type}; convert or rename it"
-            ) from error
-    return pa.table(columns, schema=schema)
-
-
-def _one_of(column: str, values: Sequence[int]) -> str:
-    """Return the SQL condition that a column has one of the values."""
-    return f"{column} IN ({', '.join(str(v) for v in values)})" if len(values) else "false"
-
-
-@contextmanager
-def explained(folder: Path | str, done: str, where: str | None = None, columns: Sequence[str] = ()) -> Iterator[None]:
-    """Turn errors of Lance into one line that says what the user can do."""
-    try:
-        yield
-    except UserError:
-        raise
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        text = " ".join(str(error).split())
-        if "No space left" in text or "StorageFull" in text:
-            raise UserError(
-                f"{folder}: no space left on the device; the index is unchanged, free some space and try again"
-            ) from error
-        if where is not None:
-            usable = [name for name in columns if not name.startswith("nsr_") and name not in ("times", "marks")]
-            text = text.partition(" Valid fields are")[0].rstrip(".")  # Lance lists internal columns too
-            raise UserError(
-                f"the condition {where!r} cannot be used: {text[:300]}; columns are {', '.join(usable)}"
-            ) from error
-        if isinstance(folder, str):
-            raise UserError(explain(folder, done, text)) from None  # the cause may hold a signed request
-        raise UserError(f"{folder}: the store cannot be {done}: {text[:300]}") from error

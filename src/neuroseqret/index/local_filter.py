@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from neuroseqret.candidates.finder import Rows
 from neuroseqret.index import hot
-from neuroseqret.index.lance_store import LanceStore, fitted
+from neuroseqret.index.lance_operations import fitted
+from neuroseqret.index.lance_store import LanceStore
 from neuroseqret.index.snapshot import Snapshot
 from neuroseqret.index.store import SERIAL, Store
 

@@ -203,7 +203,7 @@ def sequence_hit(record: dict[str, Any], score: float, rank: int) -> Hit:
 
 
 def window_hit(record: dict[str, Any], score: float, rank: int, length: int) -> Hit:
-    """Return a hit of a window of so many events: its id is that of the whole sequence."""
+    """Return a hit of a window with this many events: its id is that of the whole sequence."""
     return replace(
         sequence_hit(record, score, rank),
         id=record[PARENT],

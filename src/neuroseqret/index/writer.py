@@ -147,7 +147,7 @@ class Writer:
         return [name for name, known in zip(names, there.tolist(), strict=True) if not known]
 
     def compact(self, grace: float) -> None:
-        """Merge the store's small files; delete versions that are older than so many seconds."""
+        """Merge the store's small files; delete versions that are older than `grace` seconds."""
 
         def commit() -> None:
             self.store.refresh()

@@ -31,5 +31,6 @@ Safety and operation:
 The client:
 
     client.py        `connect`: the verbs of `Index` over HTTP
+    client_json.py   the JSON that it sends and gets
     transport.py     retries, time limits and errors of the client
 """

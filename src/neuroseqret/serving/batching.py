@@ -30,14 +30,14 @@ class Batcher(Generic[J]):
         self._run, self.window, self.most = run, window, most
         self._waiting: list[tuple[J, asyncio.Future[None]]] = []
         self._arrived = threading.Condition()
-        self._enough = 1  # so many jobs wake the thread
+        self._enough = 1  # number of jobs that wake the thread
         self._expected = 1.0
         self._closing = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
 
     async def submit(self, job: J, seconds: float | None = None) -> None:
-        """Return when the job is done; raise `asyncio.TimeoutError` if that takes longer than so many seconds."""
+        """Return when the job is done; raise `asyncio.TimeoutError` if that takes longer than `seconds`."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._thread.start()

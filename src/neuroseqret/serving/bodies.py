@@ -53,7 +53,8 @@ def sequences_of(
         mark_names=names.known,
         validate=False,
     )
-    return meaning.apply(validate_events(made), unknown_marks)  # queries may have the same id; a writer checks ids
+    made = meaning.apply(validate_events(made), unknown_marks)  # queries may have the same id; a writer checks ids
+    return made.with_meaning(time_unit=meaning.time_unit)  # as stored sequences have it: they can be joined
 
 
 class _Names:

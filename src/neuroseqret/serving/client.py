@@ -27,10 +27,10 @@ from neuroseqret.data.windows import Events, part
 from neuroseqret.errors import UserError
 from neuroseqret.index.filters import Where
 from neuroseqret.index.given import batches_of, columns_of, names_of
-from neuroseqret.index.hit import AllHits, Hit, Hits, SearchReport
+from neuroseqret.index.hit import AllHits, Hit, Hits
 from neuroseqret.index.writer import Added
-from neuroseqret.processes.event_values import numbers_of
 from neuroseqret.readers.coercion import ColumnMap, Given, as_sequences, one_or_many
+from neuroseqret.serving import client_json
 from neuroseqret.serving.transport import ServerError, Transport
 
 if TYPE_CHECKING:
@@ -113,14 +113,14 @@ class RemoteIndex:
             raise UserError("give a query or the id of an indexed sequence: search(query) or search(id=...)")
         if id is not None:
             names, one = names_of(id), not _are_several(id)
-            asked = self._indexed(names, events)
+            asked = client_json.indexed_queries(names, events)
             shown = self.get(names) if events is None else part(self.get(names), events)
         else:
             if events is not None:
                 raise UserError("events takes a part of an indexed sequence; name it with id")
             many, one = one_or_many(queries, "queries", self._columns_of(queries, columns))
             shown = self.meaning.apply(many, unknown_marks)
-            asked = self._as_json(shown)
+            asked = client_json.queries_by_events(shown, self._known)
         judged = {"relevant": list(relevant), "not_relevant": list(not_relevant)}
         options = {
             "k": int(k),
@@ -140,33 +140,14 @@ class RemoteIndex:
             some = [{**query, **more} for query in asked[begin : begin + _QUERIES]]
             reply = self._post("/v1/search", {"queries": some, **options})
             _warn(reply)
-            found += [self._hits(result) for result in reply["results"]]
+            found += [client_json.hits_of(result, self._known, self.get) for result in reply["results"]]
         for hits, query in zip(found, shown, strict=True):
             hits.asked = query
         return found[0] if one else AllHits(found)
 
     def _columns_of(self, given: object, columns: ColumnMap | None) -> ColumnMap | None:
         """Return the column map of a frame: as given, or as the training data had it."""
-        return columns_of(given, columns, (self._described or self.describe()).get("training_columns"))
-
-    def _indexed(self, names: list[str], events: Events | None) -> list[dict[str, Any]]:
-        some: dict[str, Any] = {}
-        if events is not None:
-            first, stop = (events.start or 0, events.stop) if isinstance(events, slice) else events
-            if stop is None or first < 0 or stop < 0:
-                raise UserError("a part of a sequence on a server is (first, stop), both counted from its beginning")
-            some = {"events": [int(first), int(stop)]}
-        return [{"id": one, **some} for one in names]
-
-    def _as_json(self, queries: EventSequences) -> list[dict[str, Any]]:
-        """Return queries as the server takes them, with the values of events that its model reads."""
-        rows, reads = [_as_json(one) for one in queries], (self._described or self.describe()).get("values", [])
-        for name in reads:
-            numbers, ends = numbers_of(queries, name), queries.offsets.tolist()
-            for row, begin, end in zip(rows, ends[:-1], ends[1:], strict=True):
-                known = [number if np.isfinite(number) else None for number in numbers[begin:end].tolist()]
-                row.setdefault("values", {})[name] = known
-        return rows
+        return columns_of(given, columns, self._known.get("training_columns"))
 
     def explain(self, query: Given, hit: Hit | str, *, rerank: bool | str | None = None) -> Explanation:
         """Split the score of a query and a hit over pairs of events; see `neuroseqret.explain`.
@@ -177,7 +158,8 @@ class RemoteIndex:
 
         many = self.meaning.apply(as_sequences(query, "query"))
         id = hit if isinstance(hit, str) else hit.window or hit.id
-        asked = {"query": self._as_json(many[:1])[0], "hits": [id], "pairs": True, "rerank": rerank or False}
+        (row,) = client_json.queries_by_events(many[:1], self._known)
+        asked = {"query": row, "hits": [id], "pairs": True, "rerank": rerank or False}
         reply = self._post("/v1/explain", asked)
         why = reply["explanations"][0]
         pairs = np.array(why["pairs"], np.float64).reshape(len(many[0]), -1)
@@ -192,39 +174,7 @@ class RemoteIndex:
         """Return the stored sequences with these ids, in their order."""
         names = names_of(ids)
         rows = [self._transport.call("GET", f"/v1/sequences/{quote(name, safe='')}") for name in names]
-        return self._sequences(rows)
-
-    def _sequences(self, rows: Sequence[Mapping[str, Any]]) -> EventSequences:
-        number = {name: at for at, name in enumerate(self.meaning.mark_names or ())}
-        made = [
-            EventSequence(
-                row["id"],
-                np.array(row["times"], np.float64),
-                np.array(
-                    [number.setdefault(m, len(number)) if isinstance(m, str) else m for m in row["marks"]], np.int32
-                ),
-                row.get("start"),
-                row.get("end"),
-                row.get("group"),
-                self._metadata(row),
-            )
-            for row in rows
-        ]
-        if not made:
-            return EventSequences.from_lists([])
-        return EventSequences.of(made).with_meaning(tuple(number) or None, self.meaning.time_unit)
-
-    def _metadata(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return metadata and values of events together, in the order of the index's columns."""
-        found = {**row.get("metadata", {}), **row.get("values", {})}
-        columns = [column["name"] for column in (self._described or self.describe())["columns"]]
-        return {**{name: found[name] for name in columns if name in found}, **found}
-
-    def _hits(self, result: Mapping[str, Any]) -> Hits:
-        report = SearchReport(*(result[name] for name in ("method", "corpus", "comparisons", "reranked", "centres")))
-        rest = [{name: one[name] for name in one if name not in ("metadata", "values")} for one in result["hits"]]
-        hits = [Hit(**fields, metadata=self._metadata(one)) for fields, one in zip(rest, result["hits"], strict=True)]
-        return Hits(hits, result["query"]["id"], report, fetch=self.get)
+        return client_json.sequences_of(rows, self.meaning, self._known)
 
     def info(self) -> dict[str, Any]:
         """Return what the index holds and how it searches, as the server tells it."""
@@ -240,9 +190,14 @@ class RemoteIndex:
         return dict(self._described)
 
     @property
+    def _known(self) -> dict[str, Any]:
+        """What the server said last of what it serves."""
+        return self._described or self.describe()
+
+    @property
     def meaning(self) -> Meaning:
         """What marks and times mean in the index."""
-        known = self._described or self.describe()
+        known = self._known
         names = known["mark_names"]
         return Meaning(known["marks"], None if names is None else tuple(names), known["time_unit"])
 
@@ -313,7 +268,8 @@ class RemoteIndex:
         """Store which hits of a query (or of the sequence with this id) are relevant; None takes a judgement back."""
         asked: dict[str, Any] = {"id": query}
         if not isinstance(query, str):
-            asked = self._as_json(self.meaning.apply(as_sequences(query, "query"), "keep"))[0]
+            many = self.meaning.apply(as_sequences(query, "query"), "keep")
+            asked = client_json.queries_by_events(many[:1], self._known)[0]
         judged = [{"id": id, "relevant": relevant} for id, relevant in judgements.items()]
         body = {"query": asked, "judgements": judged, "user": user}
         return int(self._post("/v1/feedback", body, repeatable=False)["stored"])
@@ -328,13 +284,6 @@ class RemoteIndex:
 
 def _are_several(ids: object) -> bool:
     return isinstance(ids, Iterable) and not isinstance(ids, (str, pa.Scalar))
-
-
-def _as_json(one: EventSequence) -> dict[str, Any]:
-    names = one.mark_names
-    marks: list[Any] = one.marks.tolist() if names is None else [names[mark] for mark in one.marks.tolist()]
-    found = {"id": one.id, "times": one.times.tolist(), "marks": marks, "start": one.start, "end": one.end}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _warn(reply: Mapping[str, Any]) -> None:

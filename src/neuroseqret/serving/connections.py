@@ -18,7 +18,7 @@ MOST = 64 << 10  # bytes of a head
 
 
 def protocol_of(seconds: float) -> type[asyncio.Protocol]:
-    """Return the class of connections whose heads must arrive within so many seconds."""
+    """Return the class of connections whose heads must arrive within `seconds`."""
     return type("Connection", (Connection,), {"seconds": seconds})
 
 

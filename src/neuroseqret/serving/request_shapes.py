@@ -110,7 +110,7 @@ class SearchRequest(Strict):
     expand: bool = Field(False, description="Search again with the query moved towards its best hits.")
     exhaustive: bool = Field(False, description="Compare with every sequence.")
     fraction: float | None = Field(None, gt=0, le=1, description="Share of the sequences to compare with.")
-    at_least: int | None = Field(None, ge=1, description="Compare with so many sequences at least.")
+    at_least: int | None = Field(None, ge=1, description="Number of sequences to compare with at least.")
     fields: list[str] | None = Field(None, max_length=256, description="Columns to return; 'events' adds the events.")
     explain: bool = Field(False, description="Say for every hit why it matches.")
     unknown_marks: UnknownMarks = "error"

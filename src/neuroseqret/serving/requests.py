@@ -28,7 +28,7 @@ def service_of(request: Request) -> Service:
 
 
 async def chunks(request: Request, most: int, seconds: float, limits: Limits) -> AsyncIterator[bytes]:
-    """Yield the body piece by piece; refuse it as soon as it is too large, or does not arrive in so many seconds."""
+    """Yield the body piece by piece; refuse it as soon as it is too large or has not arrived in `seconds`."""
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced) > most:
         raise _too_large(most)
@@ -53,27 +53,14 @@ async def chunks(request: Request, most: int, seconds: float, limits: Limits) ->
         yield chunk
 
 
-async def _within(work: Awaitable[T], seconds: float) -> T:
-    """Do what `asyncio.wait_for` does, without a task for the work: most bodies are there already."""
-    task, late = asyncio.current_task(), False
-    assert task is not None
+if sys.version_info >= (3, 11):
 
-    def give_up() -> None:
-        nonlocal late
-        late = True
-        task.cancel()
-
-    timer = asyncio.get_running_loop().call_later(max(seconds, 0.0), give_up)
-    try:
-        return await work
-    except asyncio.CancelledError:
-        if not late:
-            raise
-        if sys.version_info >= (3, 11):
-            task.uncancel()
-        raise asyncio.TimeoutError from None
-    finally:
-        timer.cancel()
+    async def _within(work: Awaitable[T], seconds: float) -> T:
+        """Do what `asyncio.wait_for` does, without a task for the work: most bodies are there already."""
+        async with asyncio.timeout(seconds):
+            return await work
+else:
+    _within = asyncio.wait_for
 
 
 def _too_large(most: int) -> Problem:

@@ -93,11 +93,18 @@ class Searching:
         odd = rows_to_check(whole, None if self.index.model.card is None else self.index.model.card.typical_gaps)
         for job, begin, end in _places(jobs):
             job.source, job.place = whole, (begin, end)
-            suspicious = len(odd) and ((odd >= begin) & (odd < end)).any()
-            if suspicious and isinstance(job.request.asked[0], EventsQuery):
-                job.warnings = self.warnings_of(job.queries)
-                if job.warnings and job.request.strict:
-                    job.error = UserError(job.warnings[0])
+            if len(odd) and ((odd >= begin) & (odd < end)).any():
+                self._check_times(job)
+
+    def _check_times(self, job: SearchJob) -> None:
+        """Warn of times that look like another unit; they are an error if the job is strict.
+
+        Sequences of the index were checked when they were added.
+        """
+        given = np.array([isinstance(query, EventsQuery) for query in job.request.asked])
+        job.warnings = self.warnings_of(job.queries[given]) if given.any() else []
+        if job.warnings and job.request.strict:
+            job.error = UserError(job.warnings[0])
 
     def queries_of(self, asked: list[EventsQuery | IndexedQuery], unknown_marks: Any, view: View) -> EventSequences:
         """Return the events of queries, with marks numbered as the index's."""

@@ -141,7 +141,7 @@ class Service:
             at_least=request.at_least,
         )
         job = SearchJob(request, options)
-        slow = options.rerank is not None or request.explain or self._compares_much(request)
+        slow = self._compares_much(request) or options.rerank is not None or request.explain
         try:
             await (self._slow if slow else self._fast).submit(job, self.limits.seconds)
         except asyncio.TimeoutError:
@@ -154,9 +154,9 @@ class Service:
 
     def _compares_much(self, request: SearchRequest) -> bool:
         """Return whether a search compares with more sequences than usual; refuse it if they are too many."""
-        usual, corpus = self.index.config.settings, self.index.view().snapshot.count if _asks_for(request) else 0
-        if not corpus:
+        if not (request.exhaustive or request.fraction is not None or request.at_least is not None):
             return False
+        usual, corpus = self.index.config.settings, self.index.view().snapshot.count
         share = 1.0 if request.exhaustive else request.fraction or usual.fraction
         number = min(max(math.ceil(share * corpus), request.at_least or usual.at_least), corpus)
         if number > self.limits.compared:
@@ -214,11 +214,6 @@ class Service:
         model = explained_by(self.index.model, self._reranker(request.rerank))
         found = [replies.explanation(explain(model, query, hit), request.pairs) for hit in hits]
         return replies.dumps({"explanations": found})
-
-
-def _asks_for(request: SearchRequest) -> bool:
-    """Return whether a search says with how many sequences to compare."""
-    return request.exhaustive or request.fraction is not None or request.at_least is not None
 
 
 def check_where(where: Any, most: int) -> None:

@@ -32,6 +32,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "neuroseqret"
 
 
+def system_error_of(error: BaseException) -> OSError | None:
+    """Return the error of the system that an error is or was made from; None if there is none."""
+    origin = error if isinstance(error, OSError) else error.__cause__
+    return origin if isinstance(origin, OSError) else None
+
+
 @contextmanager
 def new_file(path: str | PathLike[str]) -> Iterator[Path]:
     """Give a temporary path to write to; rename it to `path` if the block succeeds, remove it if the block raises.

@@ -77,7 +77,7 @@ class FaultyProxy:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def times(self, number: int, fault: str, wanted: Callable[[Asked], bool]) -> None:
-        """Let the next so many requests of a kind fail."""
+        """Let the next requests of a kind fail, as many as given."""
         left, lock = [number], threading.Lock()
 
         def chosen(asked: Asked) -> str | None:

@@ -37,7 +37,7 @@ async def listing(
     cursor: Annotated[str | None, Query(max_length=40, description="`next` of the page before.")] = None,
     where: Annotated[str | None, Query(description="SQL condition on metadata.")] = None,
     fields: Annotated[str | None, Query(description="Columns, divided by commas; 'events' adds the events.")] = None,
-    sample: Annotated[int | None, Query(ge=1, le=1000, description="Return so many by chance.")] = None,
+    sample: Annotated[int | None, Query(ge=1, le=1000, description="Number to draw at random instead.")] = None,
     seed: Annotated[int, Query(ge=0, le=2**32 - 1)] = 0,
 ) -> Response:
     """List sequences in the order of adding, page by page."""
