@@ -150,7 +150,6 @@ def findings(measured: Measured) -> list[Finding]:
     """Return the paper's claims about hashing, checked at the first of `SHARES`, and our trees everywhere."""
     at = f"with {100 * SHARES[0]:g} % compared"
     learned: list[str] = []
-    terms: list[str] = []
     for preset in PRESETS:
         found = curves(measured, preset)
         objectives = {
@@ -166,17 +165,10 @@ def findings(measured: Measured) -> list[Finding]:
             },
             "multi-probe is above ITQ without further buckets on": _above(found, "multi-probe", "rotation"),
         }
-        ablations = {
-            f"the whole objective is above the one {NAMES[way]} on": _above(found, "paper", way)
-            for way in WAYS
-            if way.startswith("paper-")
-        }
-        for said, counts in ((learned, objectives), (terms, ablations)):
-            if any(total for _, total in counts.values()):
-                said.append(f"on the embeddings of `self ({preset})`: {counted(counts)}")
+        if any(total for _, total in objectives.values()):
+            learned.append(f"on the embeddings of `self ({preset})`: {counted(objectives)}")
     return [
         Finding("With equal comparisons, the learned hash is better than random hyperplanes.", "; ".join(learned)),
-        Finding("Each term of the objective helps, η1 most.", f"{at}, {'; '.join(terms)}" if terms else ""),
     ]
 
 
