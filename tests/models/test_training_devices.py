@@ -30,7 +30,12 @@ SELF: dict[str, Any] = {
     "head": {"steps": 3},
     "selection": {"steps": 2},
 }
-PAPER = {"encoder": {"width": 4}, "unwarp": {"hidden": 4}, "joint": {"steps": 2, "evaluations": 1}}
+PAPER = {
+    "encoder": {"width": 4},
+    "unwarp": {"hidden": 4},
+    "warm_up": {"steps": 2},
+    "joint": {"steps": 2, "evaluations": 1},
+}
 CROSS = {"process": {"width": 4, "loop": {"steps": 2}}}
 LOOP = {"loop": {"steps": 3}}
 #: Method, preset and settings; together they use every network that is trained.
