@@ -5,7 +5,8 @@ A cell is fresh while its versions are those of today. There is one for each of 
 - `method`: the method that was fitted, `RelevanceModel.version_of` its preset;
 - `protocol`: who is asked and what is ranked, `neuroseqret.evaluation.protocol.PROTOCOL_VERSION`;
 - `data`, `cutting`, `hashing`, `algorithm`, `cross-ablation`, `qualitative`, `unwarping`, `runtime`, `training-time`,
-  `simulated`, `diagnosis`, `feedback`: the way in which an experiment looks at a fitted method, in `LOOKS` below;
+  `simulated`, `diagnosis`, `learning-curves`, `feedback`: the way in which an experiment looks at a fitted method, in
+  `LOOKS` below;
 - `hash`: the hash function of a curve, `HashFunction.version`.
 
 tests/golden fails when a figure moves and its version does not, except for `runtime` and `training-time`, which
@@ -33,6 +34,7 @@ LOOKS = {
     "training-time": 1,
     "simulated": 1,
     "diagnosis": 1,
+    "learning-curves": 1,
     "feedback": 1,
 }
 
