@@ -75,7 +75,7 @@ def report(measured: Measured, figures: Path | None = None) -> str:
             picture("learning-curves", "Validation MAP against the seconds of training, one panel per data set"),
             "The best validation MAP, the seconds until it was reached, and what ended the training:",
             table(["model", *sets], lines),
-            *_more_time(measured, longer),
+            *more_time(measured, longer),
         ]
     )
 
@@ -86,21 +86,21 @@ def long_runs(measured: Measured) -> dict[str, Result]:
     return {data: found[data] for data in measured.data if data in found}
 
 
-def _more_time(measured: Measured, longer: dict[str, Result]) -> list[str]:
+def more_time(measured: Measured, longer: dict[str, Result]) -> list[str]:
     """Return what a long run gives beside the usual one and the best of the nine baselines; nothing without any."""
     usual = {data: measured.results.get((row_fit(data, ("self", PRESET)), LISTS), {}).get(0) for data in longer}
     lines = []
     for data, result in longer.items():
         seconds, _, best = max(result["curve"]["points"], key=lambda point: point[2])
         before = usual[data]
-        nine = [measured.mean(row_fit(data, (name, "default")), LISTS) for name in NINE]
+        nine = [name for name in measured.baselines(data, LISTS) if name in NINE]  # the best first
         lines.append(
             [
                 data,
                 f"{number(100 * best)} after {seconds:.0f} s",
                 number(100 * result["measures"]["AP"]),
                 MISSING if before is None else number(100 * before["measures"]["AP"]),
-                number(float(np.nanmax(nine))),
+                number(measured.mean(row_fit(data, (nine[0], "default")), LISTS)) if nine else MISSING,
             ]
         )
     if not lines:

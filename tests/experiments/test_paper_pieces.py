@@ -166,3 +166,19 @@ def test_training_has_converged_if_it_ended_before_its_budget():
     assert not ended(85)
     assert ended(45, second=True)
     assert not ended(50, second=True)
+
+
+def test_a_long_run_is_measured_once_and_told_beside_the_usual_one(models, monkeypatch):
+    monkeypatch.setattr(learning_curves, "LONG_DATA", ("first", "absent"))
+    monkeypatch.setattr(learning_curves, "LONG", 0.3)
+    learning_curves.measure(models)
+    monkeypatch.setattr(Lab, "trained", lambda *_: pytest.fail("measured again"))
+    learning_curves.measure(models)
+    measured = Measured(models.cells)
+    longer = learning_curves.long_runs(measured)
+    assert list(longer) == ["first"]
+    assert longer["first"]["curve"]["points"]
+    said, table = learning_curves.more_time(measured, longer)
+    assert "within 0.3 s" in said
+    assert f"| {100 * longer['first']['measures']['AP']:.1f} |" in table
+    assert learning_curves.more_time(measured, {}) == []
