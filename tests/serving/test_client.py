@@ -182,15 +182,18 @@ def test_the_command_line_takes_an_address(server, served_index, served_data, tm
     assert "files of an index" in refused.stderr
 
 
-def test_the_command_line_knows_the_columns_of_a_servers_training_data(tmp_path):
+def test_the_command_line_knows_the_columns_and_dates_of_a_servers_training_data(tmp_path):
     rows = [
-        f"u{user},{7 * user + hour},{('view', 'buy')[user % 2]},k{user % 2}" for user in range(24) for hour in range(6)
+        f"u{user},{1 + user % 9:02}.03.2024 {9 + hour:02}:07,{('view', 'buy')[user % 2]},k{user % 2}"
+        for user in range(24)
+        for hour in range(6)
     ]
+    dates = ("--time-format", "%d.%m.%Y %H:%M")
     raw, data, model, index = (str(tmp_path / name) for name in ("events.csv", "data", "model", "index"))
     (tmp_path / "events.csv").write_text("\n".join(["USER,WHEN,ACTION,KIND", *rows]) + "\n")
     columns = [f"--column={word}" for word in ("id=USER", "time=WHEN", "mark=ACTION", "group=KIND")]
     for words in (
-        ("data", "prepare", "--from", raw, *columns, "--out", data),
+        ("data", "prepare", "--from", raw, *columns, *dates, "--out", data),
         ("fit", data, "--model", "histogram", "--out", model),
         ("index", "create", model, data, "--out", index),
     ):
@@ -200,6 +203,7 @@ def test_the_command_line_knows_the_columns_of_a_servers_training_data(tmp_path)
         assert done.returncode == 0, done.stderr
         assert "columns as in 'data prepare' of the training data: --column id=USER --column time=WHEN" in done.stderr
         assert "query u0 (k0)" in done.stdout
+        assert running.get("/v1/index")["time_format"] == dates[1]
         added = call("index", "add", running.url, raw)
         assert (added.returncode, "already there" in added.stderr) == (0, True), added.stderr
 

@@ -99,6 +99,27 @@ def test_without_a_valid_key_nothing_is_told(guarded, monkeypatch):
     assert running.call("GET", "/")[0] == 200
 
 
+def test_a_wrong_method_is_told_which_methods_there_are(server):
+    for method, path, allowed in (
+        ("GET", "/v1/search", "POST"),
+        ("PUT", "/v1/search", "POST"),
+        ("GET", "/v1/explain", "POST"),
+        ("POST", "/v1/index", "GET"),
+        ("DELETE", "/v1/sequences", "GET, POST, PUT"),
+        ("PUT", "/v1/sequences/s1", "DELETE, GET"),
+        ("DELETE", "/v1/feedback", "GET, POST"),
+        ("POST", "/health/live", "GET"),
+        ("POST", "/index.html", "GET, HEAD"),
+    ):
+        status, problem, headers = server.call(method, path)
+        assert (status, headers.get("allow")) == (405, allowed), (method, path, problem)
+        assert headers["content-type"] == "application/problem+json"
+        assert problem["detail"] == f"this address takes {allowed.replace(', ', ' or ')}, not {method}"
+    status, problem, headers = server.call("GET", "/v1/nothing")
+    assert (status, "allow" in headers) == (404, False)
+    assert "nothing at this address" in problem["detail"]
+
+
 def test_a_revoked_key_ends_while_the_server_runs(guarded, key_file):
     running, _, _ = guarded
     key, made = keys.create(key_file, "leaving", ("read",))

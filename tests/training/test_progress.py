@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import math
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from neuroseqret.training import bars, progress
-from neuroseqret.training.progress import Following, ProgressDisplay, track
+from neuroseqret.training.progress import Following, ProgressDisplay, track, what_is_trained
 
 DONE = "training the metric: done, 100 of 400 steps in 5.0 s, loss 0.500, best validation 0.2500"
 PHASE = """
@@ -95,10 +98,14 @@ def test_it_can_be_turned_off(capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert capsys.readouterr().err == ""
 
 
-def test_a_terminal_shows_one_share_one_step_and_one_time_left() -> None:
+def on_a_terminal(columns: int, program: str = PHASE) -> str:
+    """Run a program with a terminal of so many columns, and return what it shows, without control codes."""
     mother, child = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
-    process = subprocess.Popen([sys.executable, "-c", PHASE], stderr=child, env=environment)
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")} | {"TERM": "xterm"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=child, stdout=child, stderr=child, env=environment
+    )
     os.close(child)
     text = b""
     while True:
@@ -110,11 +117,34 @@ def test_a_terminal_shows_one_share_one_step_and_one_time_left() -> None:
         text += block
     assert process.wait() == 0
     os.close(mother)
-    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
+
+
+def test_a_terminal_shows_one_share_one_step_and_one_time_left() -> None:
+    lines = on_a_terminal(120)
     assert re.search(
         r"training the metric \S+ +\d+% step \d+, loss 0.500, best validation 0.2500, about \d+ s left", lines
     ), lines
     assert "/400" not in lines  # with a budget the number of steps is not known beforehand
+
+
+@pytest.mark.parametrize(
+    ("columns", "phase", "shown"),
+    [
+        (80, "head", r"training the metric \S+ +\d+% step \d+, loss 0\.500, about \d+ s left"),
+        (80, "selection_0", r"training the weights of members \(division 1\) \S+ +\d+% step \d+"),
+        (40, "selection_0", r"training the weights … \S+ +\d+%"),
+    ],
+)
+def test_a_narrow_terminal_shows_whole_figures_or_none(columns: int, phase: str, shown: str) -> None:
+    shown_all = on_a_terminal(columns, PHASE.replace('"head"', repr(phase)))
+    drawn = shown_all.split(f"training {what_is_trained(phase)}: ")[0]  # the rest is the summary
+    bars_drawn = re.findall(r"training [^\r\n]*", drawn)
+    assert re.search(shown, drawn), drawn
+    for line in bars_drawn:
+        assert re.search(r" \d+%( |$)", line), line
+        assert len(line) <= columns
+        assert columns < 80 or "…" not in line
 
 
 def test_a_notebook_gets_a_bar_that_becomes_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def meaning_of(index: Index | RemoteIndex) -> Meaning:
 
 @dataclass(frozen=True)
 class TrainingColumns:
-    """What a server tells of its training data; how dates were written is not among that."""
+    """What a server tells of its training data."""
 
     columns: Mapping[str, str | None] | None
     time_format: str | None = None
@@ -55,7 +55,10 @@ def training_columns_of(index: Index | RemoteIndex) -> ModelCard | TrainingColum
     """Return what knows the names of the columns in the training data: the model's card, or a server's description."""
     from neuroseqret.index import Index
 
-    return index.card if isinstance(index, Index) else TrainingColumns(index.info().get("training_columns"))
+    if isinstance(index, Index):
+        return index.card
+    told = index.info()
+    return TrainingColumns(told.get("training_columns"), told.get("time_format"))
 
 
 def name_of(index: Index | RemoteIndex) -> str:

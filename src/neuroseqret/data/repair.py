@@ -84,7 +84,8 @@ def _drop(sequences: EventSequences, report: RepairReport) -> EventSequences:
 
 def _sort(sequences: EventSequences, report: RepairReport) -> EventSequences:
     rows = _rows_of_events(sequences)
-    order = np.lexsort((sequences.times, rows))
+    unsortable = np.isin(rows, rows[~np.isfinite(sequences.times)])  # left alone: the error names a place in the file
+    order = np.lexsort((np.where(unsortable, 0.0, sequences.times), rows))
     moved = np.unique(rows[order != np.arange(len(order))])
     report.changes["sequences sorted"] = len(moved)
     return keep_events(sequences, order) if len(moved) else sequences

@@ -113,8 +113,10 @@ def check_name(name: str) -> None:
     if methods.is_method(name):
         return
     if "/" in name or Path(name).is_dir():
-        name = read_card(name).model
-    methods.method_class(name)
+        methods.method_class(read_card(name).model)
+        return
+    known = ", ".join([*methods.MODELS, *methods.BASELINES])
+    raise UserError(f"no method is called {name!r}, and there is no folder of this name; methods are {known}")
 
 
 @dataclass(frozen=True)

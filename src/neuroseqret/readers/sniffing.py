@@ -20,6 +20,7 @@ from neuroseqret.readers.engines.quotes import DELIMITERS, unquoted_header
 from neuroseqret.readers.engines.text import head_of
 from neuroseqret.readers.formats import canonical, easytpp, hotpp, lifestream, paired_text
 from neuroseqret.readers.pickles.torch_file import LEGACY_MAGIC, ZIP_MAGIC, is_torch_archive
+from neuroseqret.storage.reading import check_path
 
 _PICKLE = re.compile(rb"\x80[\x02-\x05]|\([dl]p|[}\]]q")
 #: Bytes that do not occur in text in any single-byte encoding.
@@ -30,6 +31,7 @@ _NUMBERS = re.compile(r"(?:[\s0-9.eE+\-]|nan|inf)*")
 
 def sniff(path: str | PathLike[str], roles: Mapping[str, str | None] | None = None) -> str:
     """Return the name of the file's format, or raise an error that says what the file looks like."""
+    check_path(path)
     file = Path(path)
     if file.is_dir():
         if canonical.is_data_folder(file):

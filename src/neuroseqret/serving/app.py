@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -32,6 +33,8 @@ from neuroseqret.serving.telemetry import Tracer
 SEARCH = "/v1/search"
 _SEARCHED = SimpleNamespace(path=SEARCH)  # what the counters call it
 PAGE = Path(__file__).parent / "page"
+_READING = ("GET", "HEAD")
+_METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _BODIES: tuple[type[BaseModel], ...] = (
     request_shapes.SearchRequest,
     request_shapes.ExplainRequest,
@@ -119,13 +122,33 @@ async def _invalid(request: Request, error: Exception) -> Response:
 async def _http(request: Request, error: Exception) -> Response:
     """An address or method that does not exist."""
     assert isinstance(error, HTTPException)
-    said = {
-        404: "there is nothing at this address, or not for this method; /openapi.json lists what there is",
-        405: "this address does not take this method",
-    }
-    found = problems.Problem(error.status_code, said.get(error.status_code, str(error.detail)))
-    found.headers |= dict(error.headers or {})
+    if error.status_code not in (404, 405):
+        found = problems.Problem(error.status_code, str(error.detail))
+        found.headers |= dict(error.headers or {})
+    elif allowed := _methods_at(request):
+        taken = " or ".join(allowed)
+        found = problems.Problem(405, f"this address takes {taken}, not {request.method}")
+        found.headers["allow"] = ", ".join(allowed)
+    else:
+        found = problems.Problem(404, "there is nothing at this address; /openapi.json lists what there is")
     return await problems.answer(request, found)
+
+
+def _methods_at(request: Request) -> list[str]:
+    """Return the methods that an address takes, if it exists and the request has another one.
+
+    The page is mounted at `/` and so takes every request that no route takes, also those with the wrong method.
+    """
+    routes = [route for route in request.app.routes if not isinstance(route, Mount)]
+
+    def taken(method: str) -> bool:
+        asked = {**request.scope, "method": method}
+        return any(route.matches(asked)[0] is Match.FULL for route in routes)
+
+    methods = [method for method in _METHODS if taken(method)]
+    if not methods and (PAGE / request.url.path.lstrip("/")).is_file():
+        methods = list(_READING)
+    return [] if request.method in methods else methods
 
 
 def described(app: FastAPI) -> dict[str, Any]:

@@ -80,6 +80,7 @@ REPLIES: dict[str, dict[str, Any]] = {
         "columns": [{"name": "title", "type": "text"}],
         "values": ["amount"],
         "training_columns": {"id": "user", "time": "when", "mark": "action"},
+        "time_format": "%d.%m.%Y %H:%M",
         "explainable": True,
         "rerank": ["cross"],
         "version": 18,

@@ -70,15 +70,21 @@ def create(
     held = tuple(scope for scope in SCOPES if scope in scopes)
     made = Key(id, name, held, hash_of(secret), now.isoformat(timespec="seconds"), expires, rate, quota)
     with _changing(file):
-        write(file, [*(read(file) if file.exists() else []), made])
+        known = read(file) if file.exists() else []
+        if same := [key for key in known if key.name == name and not key.expired]:
+            raise UserError(
+                f"{file}: key {same[0].id} has the name {name!r} already; choose another name, or revoke that key first"
+            )
+        write(file, [*known, made])
     return f"nsr_{id}_{secret}", made
 
 
 def revoke(file: Path, id: str) -> Key:
-    """Remove the key with this id, or with this name if only one has it."""
+    """Remove the key with this id, or with this name; of several, the one that has not expired."""
     with _changing(file):
         known = read(file)
         found = [key for key in known if key.id == id] or [key for key in known if key.name == id]
+        found = [key for key in found if not key.expired] or found
         if len(found) != 1:
             problem = "no key has" if not found else f"{len(found)} keys have"
             raise UserError(f"{file}: {problem} the id or name {id!r}; 'neuroseqret keys list' shows the ids")

@@ -191,6 +191,9 @@ class IndexReply(BaseModel):
     training_columns: dict[str, str | None] | None = Field(
         None, description="What the columns of the training data were called: id, time, mark, group, start, end."
     )
+    time_format: str | None = Field(
+        None, description="How dates were written in the training data, in the codes of strptime; null if as ISO 8601."
+    )
     explainable: bool
     rerank: list[str]
     version: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from neuroseqret.errors import UserError
 
+_ADDRESS = re.compile(r"(s3|gs|az|abfss?|hdfs|ftp|ftps|sftp|https?):/")  # a `Path` has lost the second slash
 MAX_DEPTH = 100  # levels of a JSON file
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,6 +42,11 @@ def check_path(path: object) -> None:
     """Raise a `UserError` if no file can have this name, which Python reports as an error of values, not of files."""
     if not isinstance(path, (str, os.PathLike)):
         return
+    if found := _ADDRESS.match(os.fsdecode(path)):  # not repeated in the message: it may hold a password
+        raise UserError(
+            f"an address ({found[1]}://...) cannot be read as a file or folder of this machine; copy it here first. "
+            "Only an index can be at an address: s3://bucket/path, or http://... and https://... of a server"
+        )
     try:
         impossible = b"\0" in os.fsencode(path)
     except UnicodeEncodeError:

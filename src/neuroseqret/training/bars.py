@@ -9,17 +9,20 @@ import html
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 _PAUSE = 0.2  # seconds between two updates in a notebook
 _SILENT = 30.0  # seconds without a line in a log
+_WIDE = 100  # columns of a terminal; a narrower one gets a shorter bar
+_SHARE = 4  # columns of a percentage
 
 
 class Bar(Protocol):
     """A place where the state of a phase is shown."""
 
-    def update(self, share: float, text: str) -> None:
-        """Show the share that is done, from 0 to 1, and a text beside it."""
+    def update(self, share: float, figures: Sequence[str]) -> None:
+        """Show the share that is done, from 0 to 1, and figures beside it; the first ones matter most, and the last."""
 
     def tell(self, text: str) -> None:
         """Say something once, where the bar itself does not stay in view."""
@@ -54,20 +57,25 @@ class TerminalBar:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        self._kept = kept
+        self._kept, self._phase, self._console = kept, phase, Console(stderr=True)
+        self._length = 20 if self._console.width >= _WIDE else 10
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=self._length),
             TaskProgressColumn(),
             TextColumn("{task.fields[figures]}", markup=False),
-            console=Console(stderr=True),
+            console=self._console,
             transient=True,
         )
-        self._task = self._progress.add_task(phase, total=1.0, figures="")
+        self._task = self._progress.add_task("", total=1.0, figures="")
+        self.update(0.0, ())
         self._progress.start()
 
-    def update(self, share: float, text: str) -> None:
-        self._progress.update(self._task, completed=share, figures=text)
+    def update(self, share: float, figures: Sequence[str]) -> None:
+        room = self._console.width - self._length - _SHARE - 3  # there is a blank between columns
+        phase = self._phase if len(self._phase) < room else f"{self._phase[: room - 2]}…"
+        shown = fitting(figures, room - len(phase))
+        self._progress.update(self._task, description=phase, completed=share, figures=shown)
 
     def tell(self, text: str) -> None:
         pass  # the bar shows it
@@ -78,6 +86,18 @@ class TerminalBar:
             print(summary, file=sys.stderr, flush=True)
 
 
+def fitting(figures: Sequence[str], room: int) -> str:
+    """Return as many figures as fit into so many letters, each of them whole; those in the middle go first.
+
+    >>> fitting(["step 166", "loss 0.500", "best validation 0.2500", "about 50 s left"], 40)
+    'step 166, loss 0.500, about 50 s left'
+    """
+    left = list(figures)
+    while left and len(", ".join(left)) > room:
+        del left[-2 if len(left) > 2 else -1]
+    return ", ".join(left)
+
+
 class NotebookBar:
     """A bar in the output of a cell, replaced by one line at the end; needs no widgets."""
 
@@ -85,18 +105,18 @@ class NotebookBar:
         from IPython.display import HTML, display
 
         self._phase, self._html, self._last = phase, HTML, time.monotonic()
-        self._handle: Any = display(self._content(0.0, ""), display_id=True)
+        self._handle: Any = display(self._content(0.0, ()), display_id=True)
 
-    def _content(self, share: float, text: str) -> Any:
-        words = html.escape(f"{share:.0%}  {text}")
+    def _content(self, share: float, figures: Sequence[str]) -> Any:
+        words = html.escape(f"{share:.0%}  {', '.join(figures)}")
         return self._html(
             f"<code>{html.escape(self._phase)} <progress max='1' value='{share:.3f}'></progress> {words}</code>"
         )
 
-    def update(self, share: float, text: str) -> None:
+    def update(self, share: float, figures: Sequence[str]) -> None:
         if time.monotonic() - self._last >= _PAUSE:
             self._last = time.monotonic()
-            self._handle.update(self._content(share, text))
+            self._handle.update(self._content(share, figures))
 
     def tell(self, text: str) -> None:
         pass  # the bar shows it
@@ -111,9 +131,9 @@ class Lines:
     def __init__(self, phase: str) -> None:
         self._phase, self._last = phase, time.monotonic()
 
-    def update(self, share: float, text: str) -> None:
+    def update(self, share: float, figures: Sequence[str]) -> None:
         if time.monotonic() - self._last >= _SILENT:
-            self.tell(f"{share:.0%}, {text}")
+            self.tell(", ".join([f"{share:.0%}", *figures]))
 
     def tell(self, text: str) -> None:
         self._last = time.monotonic()

@@ -32,6 +32,7 @@ _TRAINED = {
     "contrastive": "the embedding",
     "hash": "the hash network",
     "cross": "the cross attention",
+    "out_of_fold": "the metric without part {} of the queries",
 }
 
 
@@ -40,10 +41,13 @@ def what_is_trained(phase: str) -> str:
 
     >>> what_is_trained("head"), what_is_trained("selection_1")
     ('the metric', 'the weights of members (division 2)')
+    >>> what_is_trained("out_of_fold_0")  # for lists like those of new queries, which a second stage learns from
+    'the metric without part 1 of the queries'
     """
     name, _, number = phase.rpartition("_")
     if name in _TRAINED and number.isdecimal():
-        return f"{_TRAINED[name]} (division {int(number) + 1})"
+        words = _TRAINED[name]
+        return words.format(int(number) + 1) if "{}" in words else f"{words} (division {int(number) + 1})"
     return _TRAINED.get(phase, phase.replace("_", " "))
 
 
@@ -78,7 +82,8 @@ class ProgressDisplay:
         self._phase, self._steps, self._max_seconds, self._following = phase, steps, max_seconds, following
         self._bar: Bar | None = None
         self._resumed, self._step, self._seconds = 0, 0, 0.0
-        self._figures, self._told = "", following is None
+        self._figures: list[str] = []
+        self._told = following is None
 
     def __enter__(self) -> Self:
         self._bar = new_bar(f"training {what_is_trained(self._phase)}", kept=True)
@@ -98,7 +103,7 @@ class ProgressDisplay:
         spent = f"{self._step:,}{whole} {steps}{since} in {self._seconds:.1f} s"
         few = "too few steps to learn much" if timed_out and self._step < _FEW * min(self._steps, _USUAL) else ""
         title = f"training {what_is_trained(self._phase)}: {state}"
-        return ", ".join(filter(None, (title, spent, self._figures, few)))
+        return ", ".join(filter(None, (title, spent, *self._figures, few)))
 
     def resume(self, step: int) -> None:
         """Start at a step other than 0."""
@@ -107,13 +112,14 @@ class ProgressDisplay:
     def show(self, step: int, loss: float, best: float | None, seconds: float) -> None:
         """Show the figures of a step."""
         self._step, self._seconds = step, seconds
-        self._figures = f"loss {loss:.3f}" + ("" if best is None else f", best validation {best:.4f}")
+        self._figures = [f"loss {loss:.3f}"] + ([] if best is None else [f"best validation {best:.4f}"])
         if self._bar is None:
             return
         seconds_left = self.left()
         left = "" if seconds_left is None else f"about {roughly(seconds_left)} left"
         left += " of this phase" if left and self._following is None else ""
-        self._bar.update(self.share(step, seconds), ", ".join(filter(None, (f"step {step:,}", self._figures, left))))
+        shown = [f"step {step:,}", *self._figures, left]
+        self._bar.update(self.share(step, seconds), [figure for figure in shown if figure])
         if not self._told and seconds >= _KNOWN:
             self._told = True
             if (seconds_left or 0.0) >= _LONG:
@@ -164,7 +170,7 @@ def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T
         for item in items:
             yield item
             done += 1
-            bar.update(done / total, f"{done:,} of {total:,}")
+            bar.update(done / total, [f"{done:,} of {total:,}"])
     finally:
         took = time.monotonic() - begun
         bar.close(f"{what}: {done:,} of {total:,} in {took:.1f} s" if took >= _SHORT else "")

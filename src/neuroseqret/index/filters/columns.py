@@ -77,7 +77,8 @@ def _field(name: str, schema: pa.Schema) -> pa.Field:
         alike = [known for known in usable if known.lower() == name.lower()]
         if len(alike) != 1:
             renamed = "; the column named with group=... is called 'group' here" if "group" in usable else ""
-            raise Unusable(f"there is no column {name[:60]!r}; columns are {', '.join(usable)}{renamed}")
+            listed = [known for known in usable if not pa.types.is_nested(schema.field(known).type)]
+            raise Unusable(f"there is no column {name[:60]!r}; columns are {', '.join(listed)}{renamed}")
         name = alike[0]
     return schema.field(name)
 

@@ -38,6 +38,7 @@ async def index(request: Request) -> Response:
                 "columns": columns_of(view),
                 "values": list(service.index.model.values),
                 "training_columns": None if card is None else card.columns,
+                "time_format": None if card is None else card.time_format,
                 "explainable": service.explainable,
                 "rerank": list(service.rerankers),
                 "version": view.version,
