@@ -4,8 +4,8 @@ Commands, by the words that call them:
 
 - `fit`: `fit.py`
 - `embed`: `embed.py`
-- `index create`, `index add`, `index remove`, `index compact`, `index info`, `index check`: `index.py`, whose adding is in
-  `adding.py`
+- `index create`, `index add`, `index remove`, `index compact`, `index info`, `index check`: `index.py`;
+  adding is in `adding.py`
 - `search`: `search.py`, which prints with `hits_output.py`
 - `evaluate`: `evaluate.py`
 - `data info`, `data convert`, `data prepare`: `data_info.py`, `data_convert.py`, `data_prepare.py`
