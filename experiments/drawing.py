@@ -20,6 +20,7 @@ COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
     *("#D55E00", "#000000", "#8C8C8C", "#5D3A9B", "#7A7A00"),
 )
+SECONDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # that may be named on an axis of training time
 EXHAUSTIVE = "#B00020"  # the colour of exhaustive search, which the curves are compared with
 #: Shapes with the sizes at which they look equally large, and dashes that differ without colour.
 MARKERS = (
@@ -115,6 +116,15 @@ def logarithmic(axis: Axes) -> None:
     """Make the horizontal axis logarithmic, with plain numbers."""
     axis.set_xscale("log")
     axis.xaxis.set_major_formatter("{x:g}")
+
+
+def seconds_of_training(axis: Axes, y: str) -> None:
+    """Label axes of a measure against the CPU seconds of training, on a logarithmic scale with round seconds."""
+    logarithmic(axis)
+    low, high = axis.get_xlim()
+    axis.set_xticks([tick for tick in SECONDS if low <= tick <= high], minor=False)
+    axis.xaxis.set_minor_formatter("")
+    label_axes(axis, "CPU seconds of training", y)
 
 
 def short_unit(largest: float, unit: str) -> tuple[float, str]:

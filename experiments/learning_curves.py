@@ -162,7 +162,6 @@ def _draw(sets: list[str], found: dict[tuple[str, str], Result], longer: dict[st
                 seconds, _, values = np.array(result["curve"]["points"]).T
                 small = 0.6 * drawing.MARKERS[place][1]
                 drawing.curve(axis, seconds, 100 * values, place, name, markersize=small)
-        drawing.logarithmic(axis)
-        drawing.label_axes(axis, "CPU seconds of training", "validation MAP")
+        drawing.seconds_of_training(axis, "validation MAP")
 
     drawing.draw(folder, "learning-curves", sets, panel, height=2.8)

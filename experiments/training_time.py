@@ -30,7 +30,6 @@ DATA = ("sports", "health", "audio")
 METHODS = ("self", "histogram-metric", "gru", "rank-rmtpp", "rank-sahp", "rank-thp")
 SHORT, LONG = 30.0, 600.0  # seconds; the budget between them is that of `accuracy`
 TIMES = 5  # the steps that a method may take within `LONG`, as a multiple of its usual ones
-TICKS = (10, 20, 50, 100, 200, 500, 1000)
 CORPUS: Literal["unseen"] = "unseen"
 
 Settings = dict[str, Any]
@@ -140,10 +139,6 @@ def _draw(shown: dict[str, dict[str, list[tuple[float, float, float]]]], folder:
                 _, spent, aps = np.array(points).T
                 order = np.argsort(spent)
                 drawing.curve(axis, spent[order], aps[order], place, method, linewidth=1.5)
-        drawing.logarithmic(axis)
-        low, high = axis.get_xlim()
-        axis.set_xticks([tick for tick in TICKS if low <= tick <= high], minor=False)
-        axis.xaxis.set_minor_formatter("")
-        drawing.label_axes(axis, "CPU seconds of training", "MAP")
+        drawing.seconds_of_training(axis, "MAP")
 
     drawing.draw(folder, "training-time", list(shown), panel, title_size=10)
