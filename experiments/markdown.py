@@ -119,8 +119,8 @@ def word(count: int) -> str:
 
 
 def of_in_words(part: int, whole: int) -> str:
-    """Return `three of eight`, or `all eight`."""
-    return f"all {word(whole)}" if part == whole else f"{word(part)} of {word(whole)}"
+    """Return `three of eight`, `all eight` or `none of eight`."""
+    return f"all {word(whole)}" if part == whole else f"{word(part) if part else 'none'} of {word(whole)}"
 
 
 def counted(counts: Mapping[str, tuple[int, int]], what: str = "sets") -> str:

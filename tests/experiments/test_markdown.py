@@ -14,11 +14,16 @@ from experiments.markdown import (
     listed,
     measured_table,
     number,
+    of_in_words,
     point_column,
     points,
     table,
 )
 from experiments.measured import label
+
+
+def test_parts_of_a_whole_in_words():
+    assert [of_in_words(part, 8) for part in (0, 3, 8)] == ["none of eight", "three of eight", "all eight"]
 
 
 def test_points_are_mean_and_deviation_of_a_sample():
