@@ -171,8 +171,9 @@ def test_training_has_converged_if_it_ended_before_its_budget():
 def test_a_long_run_is_measured_once_and_told_beside_the_usual_one(models, monkeypatch):
     monkeypatch.setattr(learning_curves, "LONG_DATA", ("first", "absent"))
     monkeypatch.setattr(learning_curves, "LONG", 0.3)
+    monkeypatch.setattr(models, "say", lambda line: None)
     learning_curves.measure(models)
-    monkeypatch.setattr(Lab, "trained", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(models, "say", pytest.fail)
     learning_curves.measure(models)
     measured = Measured(models.cells)
     longer = learning_curves.long_runs(measured)
