@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from naive import index as naive
-from neuroseqret.candidates.cell_finder import CellFinder
 from neuroseqret.errors import UserError
 from neuroseqret.index import Index, following, hot_builder, reader
 from neuroseqret.index.following import Follower
@@ -76,6 +75,7 @@ def test_a_long_tail_is_filed_in_the_cells(tiny, tmp_path, held_build, monkeypat
     for turn in range(5):  # what is added is followed at once
         index.add(naive.some_sequences(40, seed=turn, prefix=f"t{turn}-"))
         index.upsert(naive.some_sequences(3, seed=50 + turn, prefix="s"))
+        index._reader.look()  # as the background does
     index.remove(["s200", "t0-7", "t1-9"])
     assert started.wait(10)
     snapshot, whole = index._reader.snapshot(), Index.open(tmp_path / "index")
@@ -99,36 +99,6 @@ def test_a_long_tail_is_filed_in_the_cells(tiny, tmp_path, held_build, monkeypat
     go_on.set()
     index.refresh(wait=True)
     assert answers(index, 400, exhaustive=True) == answers(Index.open(tmp_path / "index"), 400, exhaustive=True)
-
-
-def test_no_search_sees_many_rows_before_they_are_filed(tiny, tmp_path, monkeypatch):
-    """Searches go on while rows are filed, and `add` returns when they are found; threads that add take turns."""
-    monkeypatch.setattr(reader, "FILED_ROWS", 50)
-    index = Index.create(tiny, tmp_path / "index", naive.some_sequences(300), candidates="cells")
-    index.compact()  # makes the cells
-    index.watch(0.01)
-    filing, free, grown = threading.Event(), threading.Event(), CellFinder.grown
-
-    def held(self, more):
-        filing.set()
-        assert free.wait(60)
-        return grown(self, more)
-
-    monkeypatch.setattr(CellFinder, "grown", held)
-    added = [naive.some_sequences(80, seed=turn, prefix=f"t{turn}-") for turn in range(3)]
-    threads = [threading.Thread(target=index.add, args=(batch,)) for batch in added]
-    for thread in threads:
-        thread.start()
-    assert filing.wait(60)
-    assert len(index.search(QUERIES[0], 1000, exhaustive=True)) == 300
-    assert any(thread.is_alive() for thread in threads)
-    free.set()
-    for thread in threads:
-        thread.join(60)
-    snapshot = index._reader.snapshot()
-    assert len(snapshot.filed.embeddings) > 150
-    found = {hit.id for hit in index.search(QUERIES[0], 1000, exhaustive=True)}
-    assert len(found) == 300 + 3 * 80
 
 
 def test_a_structure_that_another_process_built_from_a_newer_commit_is_taken_whole(tiny, tmp_path, monkeypatch):

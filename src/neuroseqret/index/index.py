@@ -280,9 +280,8 @@ class Index:
         """Follow the commits of other processes in the background from now on, so that no search reads them itself.
 
         Searches then see what this process wrote, at once, and what others wrote about `seconds` before; `refresh`
-        follows at once. An `add` of many sequences takes longer: it returns when they are where searches find them
-        fast. Without this, a search looks for commits and reads what is new before it begins. An index in an object
-        store is always watched. With `apart`, the search structure of an index in a folder is rebuilt in a
+        follows at once. Without this, a search looks for commits and reads what is new before it begins. An index in
+        an object store is always watched. With `apart`, the search structure of an index in a folder is rebuilt in a
         process of its own, at low priority: for servers, whose searches then do not feel it.
         """
         check_not_forked()

@@ -53,7 +53,7 @@ class Reader:
         self._masks = ConditionMasks(self._remote)
         self._watched = False
         self.apart = False  # whether the hot structure is built in a process of its own
-        self._following, self._filing = threading.Lock(), threading.Lock()
+        self._following = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._builder: threading.Thread | None = None
         self._not_before = 0.0  # of the monotonic clock: when a failed rebuild may be tried again
@@ -79,7 +79,7 @@ class Reader:
         """Follow a commit of this process, so that its next search sees it although others follow in the background."""
         if self.every is not None and self._snapshot is not None:
             with suppress(UserError):  # the commit was made; the background will see it
-                self.look()
+                self.follow()
 
     def follow(self) -> Snapshot:
         """Go to the newest commit and return its snapshot."""
@@ -87,32 +87,28 @@ class Reader:
             snapshot = self._snapshot or self._first()
             if self.store.refresh() != _version(snapshot):
                 snapshot = self._follower.follow(snapshot, self.store.pinned())
-            self._publish(snapshot)
+            self._snapshot = snapshot
+            if _outgrown(snapshot):
+                self._start_building()
+            if self.every is not None and not self._watched:
+                self._watched = True
+                watch(self)
             return snapshot
 
     def look(self) -> None:
-        """Go to the newest commit. If it brings many rows, file them before a search would compare all of them."""
-        with self._filing:  # in turn: nobody files what another thread is filing
-            if (before := self._snapshot) is None:
-                self.follow()
-                return
-            new = self.store.refresh() != _version(before)
-            ahead = _filed(self._follower.follow(before, self.store.pinned()) if new else before)
+        """Follow in the background. Many new rows are filed in the cells before a search would compare all of them."""
+        if (before := self._snapshot) is not None:
+            if self.store.refresh() != _version(before):
+                ahead = _filed(self._follower.follow(before, self.store.pinned()))
+            else:
+                ahead = _filed(before)  # its tail came by `catch_up`
             with self._following:
                 now = self._snapshot
-                if now is not None and now is not before:  # another thread has followed meanwhile
-                    ahead = now if now.hot is not ahead.hot else ahead  # a new structure has most of the rows
-                    ahead = self._follower.follow(ahead, self.store.pinned())
-                self._publish(ahead)
-
-    def _publish(self, snapshot: Snapshot) -> None:
-        """Let searches see a snapshot; start what it asks for. The caller holds `_following`."""
-        self._snapshot = snapshot
-        if _outgrown(snapshot):
-            self._start_building()
-        if self.every is not None and not self._watched:
-            self._watched = True
-            watch(self)
+                if now is before:
+                    self._snapshot = ahead
+                elif now is not None and now.hot is ahead.hot:  # otherwise a new structure has most of these rows
+                    self._snapshot = self._follower.follow(ahead, self.store.pinned())
+        self.follow()
 
     def newest(self) -> tuple[Snapshot, int]:
         """Return the snapshot of the newest commit, and the commit's version."""
