@@ -107,8 +107,8 @@ def more_time(measured: Measured, longer: dict[str, Result]) -> list[str]:
         return []
     return [
         f"More time, `self ({PRESET})`, seed 0: the best validation MAP within {LONG:g} s, and MAP of test queries in "
-        "the paper's protocol, beside the usual budget and the best of the nine baselines with it. One run each, and no "
-        "baseline had more time, so small differences mean nothing:",
+        "the paper's protocol, beside the usual budget and the best of the nine baselines with it. One run each, and "
+        "no baseline had more time, so small differences mean nothing:",
         table(["data", "validation", f"test, {LONG:g} s", "test, usual budget", "best of the nine"], lines),
     ]
 
